@@ -1,7 +1,52 @@
-use std::process::Command;
-fn main() {
-    let protoc = protoc_bin_vendored::protoc_bin_path().unwrap();
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let s = Command::new("cargo").args(args).env("PROTOC", protoc).status().unwrap();
-    std::process::exit(s.code().unwrap_or(1));
+//! The build system of the workspace: it checks, tests and shows the project by running cargo and
+//! by reading the sources. It knows no type of any crate it builds.
+
+// With the operator tool, the only place that talks to a terminal.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod failure;
+mod process;
+mod protoc;
+#[cfg(test)]
+mod scratch;
+mod suite;
+
+use std::process::ExitCode;
+
+use failure::Failure;
+use process::Workspace;
+
+const HELP: &str = "\
+The build system of this workspace. Each command works in a fresh clone, with no other set-up.
+
+usage: cargo xtask <command>
+
+  test [--fast]        every check and every test, in order, stopping at the first failure;
+                       --fast leaves out clippy and the documentation
+  cargo <arguments>    cargo itself, with the same protoc (and so the same artifacts) as above
+  help                 this text";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<(), Failure> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            Ok(())
+        }
+        ["test"] => suite::run(&Workspace::open()?, suite::Scope::Everything),
+        ["test", "--fast"] => suite::run(&Workspace::open()?, suite::Scope::Fast),
+        ["cargo", rest @ ..] => Workspace::open()?.cargo(rest),
+        other => Err(Failure::Usage(other.join(" "))),
+    }
 }
