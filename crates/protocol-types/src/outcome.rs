@@ -1,0 +1,263 @@
+//! Answers. An outcome is data, an error is a fault; both say apart whether the request may be
+//! sent again and whether it had no effect (design 01 section 10).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AttemptId, BranchToken, CommitId, OperationId, OwnerRecord, Stale, TableSummary, WriterKind,
+};
+
+/// The two questions that a caller asks of everything that is not a success.
+pub trait Answer {
+    /// Stable code, for scripts.
+    fn code(&self) -> &'static str;
+
+    /// Whether sending the same request again, unchanged, is safe and may succeed.
+    fn may_retry(&self) -> bool;
+
+    /// Whether the graph is proven to be as it was. `false` means "not proven".
+    fn had_no_effect(&self) -> bool;
+
+    /// What to do next.
+    fn help(&self) -> String;
+}
+
+/// What a write did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The caller's request.
+    pub operation: OperationId,
+    /// The attempt that committed; the first attempt for a request that changed nothing.
+    pub attempt: AttemptId,
+    /// The branch's incarnation, the scope of `operation`.
+    pub branch: BranchToken,
+    /// The commit; for a request that changed nothing, the head it was checked against.
+    pub commit: Option<CommitId>,
+    /// The manifest version that made it visible, or that was read.
+    pub manifest_version: u64,
+    /// The adapter.
+    pub writer: WriterKind,
+    /// Row counts.
+    pub tables: Vec<TableSummary>,
+    /// How often the request was prepared again after a conflict before effects.
+    pub restarts: u32,
+}
+
+/// Why a request was refused although it is well formed: something else came first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Conflict {
+    /// A strict insert met a key that is there.
+    KeyExists {
+        /// The type's name.
+        table: String,
+        /// The key, as text.
+        key: String,
+        /// Where in the input, e.g. `line 12`.
+        place: Option<String>,
+        /// How many keys of the request are there already.
+        total: u64,
+    },
+    /// The caller's expected head is not the head.
+    ExpectedHead {
+        /// What the caller expected.
+        expected: Option<CommitId>,
+        /// The branch's head.
+        actual: Option<CommitId>,
+    },
+    /// The operation id was used for another request.
+    OperationReused {
+        /// The commit that carries the id.
+        commit: CommitId,
+    },
+    /// Others kept changing what the request depends on.
+    RetriesExhausted {
+        /// How many attempts were made.
+        attempts: u32,
+        /// What changed last.
+        last: Stale,
+    },
+    /// Recovery closed the attempt while it was stalled.
+    Fenced {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+}
+
+/// An intent that could not be resolved in place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unresolved {
+    /// The attempt that left it.
+    pub attempt: AttemptId,
+    /// Its request, where the record can be read.
+    pub operation: Option<OperationId>,
+    /// The table at fault, where one is.
+    pub table: Option<String>,
+    /// Why it cannot be resolved.
+    pub reason: String,
+}
+
+/// An intent of an owner that may be alive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contention {
+    /// The attempt that is in the way.
+    pub attempt: AttemptId,
+    /// Its request.
+    pub operation: OperationId,
+    /// Who armed it.
+    pub owner: OwnerRecord,
+    /// Age of the last sign of progress, in milliseconds.
+    pub age_ms: u64,
+    /// When to try again, in milliseconds from now.
+    pub retry_after_ms: u64,
+}
+
+/// The outcome of a write request.
+#[must_use = "the outcome says whether the write happened"]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WriteOutcome {
+    /// The commit is visible.
+    Committed(Receipt),
+    /// The graph already said what the request says; nothing was published.
+    NoChange(Receipt),
+    /// Something else came first; the graph is as it was for this request.
+    Conflict(Conflict),
+    /// An earlier write must be resolved first and cannot be, here and now.
+    RecoveryRequired(Unresolved),
+    /// An earlier write may still be running.
+    Contended(Contention),
+    /// Whether the commit happened could not be established.
+    OutcomeUnknown(Unknown),
+}
+
+/// A request whose fate could not be established; the next barrier settles it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// The caller's request.
+    pub operation: OperationId,
+    /// The attempt whose fate is open.
+    pub attempt: AttemptId,
+    /// The branch's incarnation, the scope of `operation`.
+    pub branch: BranchToken,
+    /// What stood in the way.
+    pub cause: String,
+}
+
+impl Answer for WriteOutcome {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Committed(_) => "committed",
+            Self::NoChange(_) => "no_change",
+            Self::Conflict(conflict) => conflict.code(),
+            Self::RecoveryRequired(_) => "recovery_required",
+            Self::Contended(_) => "contended",
+            Self::OutcomeUnknown(_) => "outcome_unknown",
+        }
+    }
+
+    fn may_retry(&self) -> bool {
+        match self {
+            Self::Conflict(conflict) => conflict.may_retry(),
+            Self::Contended(_) => true,
+            Self::Committed(_)
+            | Self::NoChange(_)
+            | Self::RecoveryRequired(_)
+            | Self::OutcomeUnknown(_) => false,
+        }
+    }
+
+    fn had_no_effect(&self) -> bool {
+        !matches!(self, Self::Committed(_) | Self::OutcomeUnknown(_))
+    }
+
+    fn help(&self) -> String {
+        match self {
+            Self::Committed(_) | Self::NoChange(_) => "nothing is left to do".into(),
+            Self::Conflict(conflict) => conflict.help(),
+            Self::RecoveryRequired(unresolved) => {
+                format!("see `graphwrite intent explain <graph> {}`", unresolved.attempt)
+            }
+            Self::Contended(contention) => format!(
+                "try again in {} ms, or, if its owner is dead, run `graphwrite intent resolve \
+                 <graph> {} --full --owner-is-dead`",
+                contention.retry_after_ms, contention.attempt
+            ),
+            Self::OutcomeUnknown(_) => {
+                "the next write settles it; `graphwrite commit log <graph>` then shows whether the \
+                 operation committed"
+                    .into()
+            }
+        }
+    }
+}
+
+impl Answer for Conflict {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::KeyExists { .. } => "key_conflict",
+            Self::ExpectedHead { .. } => "expected_head",
+            Self::OperationReused { .. } => "operation_reused",
+            Self::RetriesExhausted { .. } => "retries_exhausted",
+            Self::Fenced { .. } => "fenced",
+        }
+    }
+
+    fn may_retry(&self) -> bool {
+        matches!(self, Self::RetriesExhausted { .. } | Self::Fenced { .. })
+    }
+
+    fn had_no_effect(&self) -> bool {
+        true
+    }
+
+    fn help(&self) -> String {
+        match self {
+            Self::KeyExists { .. } => {
+                "the graph is unchanged; load with `--mode upsert` to replace rows that exist".into()
+            }
+            Self::ExpectedHead { .. } => {
+                "the graph is unchanged; read the new head, decide again, and send the request with it"
+                    .into()
+            }
+            Self::OperationReused { .. } => {
+                "the graph is unchanged; choose another operation id for another request".into()
+            }
+            Self::RetriesExhausted { .. } | Self::Fenced { .. } => {
+                "the graph is unchanged by this request; send it again".into()
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Conflict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::KeyExists { table, key, place, total } => {
+                write!(f, "key `{key}` is already in {table}")?;
+                if let Some(place) = place {
+                    write!(f, " ({place})")?;
+                }
+                if *total > 1 { write!(f, "; {total} keys of the request are") } else { Ok(()) }
+            }
+            Self::ExpectedHead { expected, actual } => write!(
+                f,
+                "the branch head is {}, not {} as expected",
+                head_name(*actual),
+                head_name(*expected)
+            ),
+            Self::OperationReused { commit } => {
+                write!(f, "the operation id was used for another request, commit {commit}")
+            }
+            Self::RetriesExhausted { attempts, last } => {
+                write!(f, "gave up after {attempts} attempts: {last}")
+            }
+            Self::Fenced { attempt } => {
+                write!(f, "attempt {attempt} was stalled and another process closed it")
+            }
+        }
+    }
+}
+
+fn head_name(head: Option<CommitId>) -> String {
+    head.map_or_else(|| "empty".to_owned(), |commit| commit.to_string())
+}
