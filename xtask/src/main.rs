@@ -5,11 +5,16 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod failure;
+mod finding;
+mod layers;
 mod process;
 mod protoc;
 #[cfg(test)]
 mod scratch;
 mod suite;
+mod tidy;
+mod tree;
+mod words;
 
 use std::process::ExitCode;
 
@@ -23,6 +28,7 @@ usage: cargo xtask <command>
 
   test [--fast]        every check and every test, in order, stopping at the first failure;
                        --fast leaves out clippy and the documentation
+  tidy                 the house rules that a program can check (docs/STYLE.md)
   cargo <arguments>    cargo itself, with the same protoc (and so the same artifacts) as above
   help                 this text";
 
@@ -46,6 +52,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         }
         ["test"] => suite::run(&Workspace::open()?, suite::Scope::Everything),
         ["test", "--fast"] => suite::run(&Workspace::open()?, suite::Scope::Fast),
+        ["tidy"] => tidy::run(&Workspace::open()?),
         ["cargo", rest @ ..] => Workspace::open()?.cargo(rest),
         other => Err(Failure::Usage(other.join(" "))),
     }

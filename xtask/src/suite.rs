@@ -29,8 +29,9 @@ struct Step {
 }
 
 /// The cheap steps come first, so that a small slip costs seconds.
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     Step { name: "format", slow: false, run: format },
+    Step { name: "tidy", slow: false, run: tidy },
     Step { name: "licences and sources", slow: false, run: deny },
     Step { name: "clippy", slow: true, run: clippy },
     Step { name: "documentation", slow: true, run: documentation },
@@ -67,6 +68,11 @@ pub(crate) fn run(workspace: &Workspace, scope: Scope) -> Result<(), Failure> {
 
 fn format(workspace: &Workspace, _: &mut Tally) -> Result<Outcome, Failure> {
     cargo(workspace, &["fmt", "--all", "--check"], &[])
+}
+
+fn tidy(workspace: &Workspace, _: &mut Tally) -> Result<Outcome, Failure> {
+    crate::tidy::run(workspace)?;
+    Ok(Outcome::Passed)
 }
 
 fn deny(workspace: &Workspace, _: &mut Tally) -> Result<Outcome, Failure> {
