@@ -1,5 +1,5 @@
-//! Every command of the build system must compile the dependencies with the same features: a
-//! package that tests build with more features than the demo does would compile Lance twice.
+//! Every selection of packages must compile Lance and what lies below it with the same features:
+//! a test or a demo that asks for more than another command compiles Lance a second time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,23 +7,36 @@ use crate::failure::Failure;
 use crate::finding::Finding;
 use crate::process::{FEATURES, Workspace};
 
+/// The package that must be built once.
+const COSTLY: &str = "lance";
+const NORMAL: &str = "normal,build";
+const WITH_TESTS: &str = "normal,build,dev";
+
 /// The feature sets of each package and version (a build script may see another set).
 type Sets = BTreeMap<String, BTreeSet<String>>;
 
-/// Asks cargo for the tree with and without test dependencies.
+/// Compares the demo, and the tests of each member alone, with the tests of the whole workspace.
 ///
 /// # Errors
-/// When cargo cannot resolve the workspace.
-pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Finding>, Failure> {
-    let demo = resolved(workspace, "normal,build")?;
-    let tests = resolved(workspace, "normal,build,dev")?;
-    Ok(compare(&demo, &tests))
+/// When cargo cannot resolve the workspace, or the lock file cannot be read.
+pub(crate) fn check(workspace: &Workspace, members: &[String]) -> Result<Vec<Finding>, Failure> {
+    let below = below_costly(workspace)?;
+    let all: &[&str] = &[&["--workspace"][..], &FEATURES].concat();
+    let suite = resolved(workspace, all, WITH_TESTS)?;
+    let demo = resolved(workspace, all, NORMAL)?;
+    let mut findings = compare("the demo", &demo, &suite, &below);
+    for member in members {
+        let alone = resolved(workspace, &["-p", member], WITH_TESTS)?;
+        if builds_costly(&alone) {
+            findings.extend(compare(&format!("`-p {member}`"), &alone, &suite, &below));
+        }
+    }
+    Ok(findings)
 }
 
-fn resolved(workspace: &Workspace, edges: &str) -> Result<Sets, Failure> {
-    let options = ["tree", "--workspace", "--prefix", "none", "--format", "{p}|{f}"];
-    let text = workspace.cargo_output(&[&options[..], &FEATURES, &["-e", edges]].concat())?;
-    Ok(parse(&text))
+fn resolved(workspace: &Workspace, selection: &[&str], edges: &str) -> Result<Sets, Failure> {
+    let options = ["tree", "--prefix", "none", "--format", "{p}|{f}", "-e", edges];
+    Ok(parse(&workspace.cargo_output(&[&options[..], selection].concat())?))
 }
 
 fn parse(text: &str) -> Sets {
@@ -36,21 +49,60 @@ fn parse(text: &str) -> Sets {
     sets
 }
 
-/// What only tests build cannot disturb what the demo built.
-fn compare(demo: &Sets, tests: &Sets) -> Vec<Finding> {
+fn builds_costly(sets: &Sets) -> bool {
+    sets.keys().any(|package| name_of(package) == COSTLY)
+}
+
+fn name_of(package: &str) -> &str {
+    package.split(' ').next().unwrap_or(package)
+}
+
+/// The names of the costly package and of all that it may depend on, from the lock file.
+fn below_costly(workspace: &Workspace) -> Result<BTreeSet<String>, Failure> {
+    let path = workspace.root().join("Cargo.lock");
+    let text = std::fs::read_to_string(&path).map_err(Failure::file(path))?;
+    Ok(closure(&text, COSTLY))
+}
+
+fn closure(lock: &str, root: &str) -> BTreeSet<String> {
+    let mut direct: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for package in lock.split("[[package]]").skip(1) {
+        let mut quoted = package.split('"').skip(1).step_by(2);
+        let name = quoted.next().unwrap_or_default();
+        let listed = package.split_once("dependencies = [").map_or("", |(_, list)| list);
+        let names = listed.split('"').skip(1).step_by(2).map(name_of);
+        direct.entry(name).or_default().extend(names);
+    }
+    let mut seen = BTreeSet::new();
+    let mut open = vec![root];
+    while let Some(name) = open.pop() {
+        if seen.insert(name.to_owned()) {
+            open.extend(direct.get(name).into_iter().flatten());
+        }
+    }
+    seen
+}
+
+/// What only the suite builds disturbs nobody: a selection may lack a set, not have another.
+fn compare(selection: &str, sets: &Sets, suite: &Sets, below: &BTreeSet<String>) -> Vec<Finding> {
     let none = BTreeSet::new();
-    demo.iter()
-        .map(|(package, sets)| (package, sets, tests.get(package).unwrap_or(&none)))
-        .filter(|(_, demo, tests)| !demo.is_subset(tests))
-        .map(|(package, demo, tests)| explain(package, demo, tests))
+    sets.iter()
+        .filter(|(package, _)| below.contains(name_of(package)))
+        .map(|(package, sets)| (package, sets, suite.get(package).unwrap_or(&none)))
+        .filter(|(_, sets, suite)| !sets.is_subset(suite))
+        .map(|(package, sets, suite)| explain(selection, package, sets, suite))
         .collect()
 }
 
-fn explain(package: &str, demo: &BTreeSet<String>, tests: &BTreeSet<String>) -> Finding {
+fn explain(
+    selection: &str,
+    package: &str,
+    sets: &BTreeSet<String>,
+    suite: &BTreeSet<String>,
+) -> Finding {
     let text = format!(
-        "`{package}` has the features {demo:?} in the demo and {tests:?} in the tests, so both compile \
-         it and all that depends on it; give the workspace dependency the larger set, or make the \
-         test dependency that asks for it a normal dependency of graphwrite-tests"
+        "{selection} builds `{package}` with {sets:?} and the whole workspace with {suite:?}, so \
+         that Lance is compiled twice; add what asks for the larger set to graphwrite-unify"
     );
     Finding::fault("Cargo.toml", "one-build", text)
 }
@@ -60,26 +112,44 @@ mod tests {
     use super::*;
     use crate::finding::rules;
 
-    #[test]
-    fn equal_sets_are_fine_and_test_only_packages_do_not_matter() {
-        let demo = parse("lance v14.0.2|\nserde v1.0.0|derive,std\nserde v1.0.0|derive,std (*)\n");
-        let tests = parse("lance v14.0.2|\nserde v1.0.0|derive,std\nproptest v1.0.0|std\n");
-        assert_eq!(compare(&demo, &tests), []);
+    fn found(selection: &str, suite: &str) -> Vec<Finding> {
+        let below = BTreeSet::from(["lance".to_owned(), "serde".to_owned()]);
+        compare("the demo", &parse(selection), &parse(suite), &below)
     }
 
     #[test]
-    fn a_feature_that_only_tests_turn_on_is_a_fault() {
-        let demo = parse("serde v1.0.0|derive,std\n");
-        let tests = parse("serde v1.0.0|derive,rc,std\n");
-        let found = compare(&demo, &tests);
+    fn equal_sets_are_fine() {
+        let text = "lance v14.0.2|\nserde v1.0.0|derive,std\nserde v1.0.0|derive,std (*)\n";
+        assert_eq!(found(text, text), []);
+    }
+
+    #[test]
+    fn a_feature_that_one_selection_lacks_is_a_fault() {
+        let found = found("serde v1.0.0|std\n", "serde v1.0.0|rc,std\n");
         assert_eq!(rules(&found), ["one-build"]);
         assert!(found[0].text.contains("serde v1.0.0"));
     }
 
     #[test]
-    fn a_further_feature_set_that_only_tests_build_is_fine() {
-        let demo = parse("serde v1.0.0|std\n");
-        let tests = parse("serde v1.0.0|std\nserde v1.0.0|rc,std\n");
-        assert_eq!(compare(&demo, &tests), []);
+    fn a_further_set_that_only_the_suite_builds_is_fine() {
+        let suite = "serde v1.0.0|std\nserde v1.0.0|rc,std\nproptest v1.0.0|std\n";
+        assert_eq!(found("serde v1.0.0|std\n", suite), []);
+    }
+
+    #[test]
+    fn packages_that_lance_does_not_need_are_not_compared() {
+        assert_eq!(found("console v0.16.0|std\n", "console v0.16.0|ansi,std\n"), []);
+    }
+
+    #[test]
+    fn the_closure_follows_the_lock_file() {
+        let lock = "[[package]]\nname = \"lance\"\nversion = \"14.0.2\"\ndependencies = [\n \
+                    \"serde 1.0.0\",\n]\n\n[[package]]\nname = \"serde\"\nversion = \"1.0.0\"\n\
+                    dependencies = [\n \"serde_core\",\n]\n\n[[package]]\nname = \"clap\"\n";
+        let below = closure(lock, "lance");
+        assert_eq!(
+            below.iter().map(String::as_str).collect::<Vec<_>>(),
+            ["lance", "serde", "serde_core"]
+        );
     }
 }

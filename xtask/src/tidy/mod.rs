@@ -19,8 +19,10 @@ use crate::tree::Tree;
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     let mut findings = sources(&Tree::read(workspace.root())?);
     findings.extend(papers::check(workspace.root()));
-    findings.extend(layers::check(&layers::packages(workspace.root())?));
-    findings.extend(features::check(workspace)?);
+    let packages = layers::packages(workspace.root())?;
+    let members: Vec<String> = packages.iter().map(|package| package.name.clone()).collect();
+    findings.extend(layers::check(&packages));
+    findings.extend(features::check(workspace, &members)?);
     finding::report("tidy", &findings)
 }
 
