@@ -5,7 +5,7 @@ pub trait Env: Send + Sync + std::fmt::Debug {
     /// Microseconds since the Unix epoch. For display and age only, never for safety.
     fn unix_micros(&self) -> u64;
 
-    /// Microseconds on a clock that never goes back and counts suspended time.
+    /// Microseconds on a clock that never goes back, from an arbitrary start.
     fn monotonic_micros(&self) -> u64;
 
     /// Fresh random bits.

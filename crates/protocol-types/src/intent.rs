@@ -1,6 +1,8 @@
 //! The recovery records of an attempt (RFC 4.5): the intent that is durable before the first
 //! effect, the confirm object of a multi-step adapter, and signs of progress.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -42,27 +44,34 @@ pub struct Intent {
 /// What a request reads and writes, for the judgement whether an intent concerns it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Footprint {
-    /// Tables read or written.
-    pub tables: std::collections::BTreeSet<TableIdentity>,
+    /// Tables whose rows affect the result.
+    pub probed: BTreeSet<TableIdentity>,
+    /// Tables that change.
+    pub written: BTreeSet<TableIdentity>,
     /// Whether the schema, and so every table, is changed.
     pub schema: bool,
 }
 
 impl Footprint {
-    /// Whether two requests can disturb each other.
+    /// Whether two requests can disturb each other: one changes what the other reads or changes.
+    /// Two requests that read the same tables do not.
     pub fn overlaps(&self, other: &Self) -> bool {
-        self.schema || other.schema || !self.tables.is_disjoint(&other.tables)
+        self.schema || other.schema || self.disturbs(other) || other.disturbs(self)
+    }
+
+    fn disturbs(&self, other: &Self) -> bool {
+        !self.written.is_disjoint(&other.written) || !self.written.is_disjoint(&other.probed)
     }
 }
 
 impl Intent {
     /// What the attempt reads and writes.
     pub fn footprint(&self) -> Footprint {
-        let read = self.read_set.tables().map(|(identity, _)| identity);
         let written = self.effects.iter().map(|effect| effect.target.identity);
         let moved = self.delta.heads.iter().map(|change| change.identity);
         Footprint {
-            tables: read.chain(written).chain(moved).collect(),
+            probed: self.read_set.tables().map(|(identity, _)| identity).collect(),
+            written: written.chain(moved).collect(),
             schema: self.delta.schema.is_some(),
         }
     }

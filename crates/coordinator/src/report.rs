@@ -1,0 +1,112 @@
+//! What the handle tells about a graph, as plain data: lineage, pending intents, status, findings.
+
+use graphwrite_protocol_types::{
+    CommitId, FormatStamp, IdentityDomain, OperationId, SchemaHash, TableSummary, WriterKind,
+};
+
+/// One graph commit, as lineage records it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitInfo {
+    /// The commit.
+    pub commit: CommitId,
+    /// The request that made it.
+    pub operation: OperationId,
+    /// Its parents.
+    pub parents: Vec<CommitId>,
+    /// Who asked.
+    pub actor: String,
+    /// When it became visible, in microseconds since the Unix epoch on the committer's clock.
+    pub at_unix_us: u64,
+    /// The kind of writer.
+    pub writer: WriterKind,
+    /// The caller's message.
+    pub message: Option<String>,
+    /// Row counts per table.
+    pub tables: Vec<TableSummary>,
+    /// The manifest version that made it visible.
+    pub manifest_version: u64,
+}
+
+/// State of one table at a branch's head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableStatus {
+    /// The type's name.
+    pub name: String,
+    /// `node` or `edge`.
+    pub kind: &'static str,
+    /// Rows visible; none where the type was never loaded.
+    pub rows: Option<u64>,
+    /// The visible version; none where the type was never loaded.
+    pub version: Option<u64>,
+    /// Whether HEAD of the ref is the visible version. `false` is drift.
+    pub head_is_pinned: bool,
+}
+
+/// One screen about a graph.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusReport {
+    /// Where the graph is.
+    pub root: String,
+    /// The graph's identity.
+    pub domain: IdentityDomain,
+    /// What a binary must understand.
+    pub stamp: FormatStamp,
+    /// Hash of the accepted schema.
+    pub schema: SchemaHash,
+    /// The branch that is reported.
+    pub branch: String,
+    /// Its head commit.
+    pub head: Option<CommitId>,
+    /// The newest manifest version.
+    pub manifest_version: u64,
+    /// Its tables, by name.
+    pub tables: Vec<TableStatus>,
+    /// Pending intents.
+    pub pending: usize,
+    /// Objects in the graph's directory that nothing names, with what they are.
+    pub garbage: Vec<Finding>,
+}
+
+/// Something that `verify` noticed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Stable code.
+    pub code: &'static str,
+    /// The object, table or row.
+    pub place: String,
+    /// What was found.
+    pub message: String,
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Expected residue: explained, harmless, collected by maintenance.
+    Note,
+    /// The graph is not as it should be.
+    Fault,
+}
+
+/// The result of `verify`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct VerifyReport {
+    /// Tables opened and read.
+    pub tables: u64,
+    /// Rows checked.
+    pub rows: u64,
+    /// Commits checked.
+    pub commits: u64,
+    /// Pending intents met.
+    pub pending: u64,
+    /// What was noticed.
+    pub findings: Vec<Finding>,
+}
+
+impl VerifyReport {
+    /// Whether nothing is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.findings.iter().all(|finding| finding.severity == Severity::Note)
+    }
+}
