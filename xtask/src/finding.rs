@@ -41,18 +41,21 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Prints the findings of a check.
+/// Prints the findings of a check on standard error.
 ///
 /// # Errors
 /// When at least one of them is a fault.
-pub(crate) fn report(check: &'static str, findings: &[Finding]) -> Result<(), Failure> {
+pub(crate) fn judge(check: &'static str, findings: &[Finding]) -> Result<(), Failure> {
     for finding in findings {
-        println!("{finding}");
+        eprintln!("{finding}");
     }
     let faults = findings.iter().filter(|finding| finding.weight == Weight::Fault).count();
-    if faults > 0 {
-        return Err(Failure::Found { check, faults });
-    }
+    if faults > 0 { Err(Failure::Found { check, faults }) } else { Ok(()) }
+}
+
+/// The same, and says so when there is no fault.
+pub(crate) fn report(check: &'static str, findings: &[Finding]) -> Result<(), Failure> {
+    judge(check, findings)?;
     println!("{check}: no faults, {} warning(s)", findings.len());
     Ok(())
 }

@@ -4,6 +4,7 @@
 // With the operator tool, the only place that talks to a terminal.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod audit;
 mod failure;
 mod finding;
 mod layers;
@@ -29,6 +30,9 @@ usage: cargo xtask <command>
   test [--fast]        every check and every test, in order, stopping at the first failure;
                        --fast leaves out clippy and the documentation
   tidy                 the house rules that a program can check (docs/STYLE.md)
+  audit-entrypoints [--check | --format md|json]
+                       every way into the library and the tool with its protocol; --check compares
+                       with docs/entrypoints.md
   cargo <arguments>    cargo itself, with the same protoc (and so the same artifacts) as above
   help                 this text";
 
@@ -53,7 +57,18 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         ["test"] => suite::run(&Workspace::open()?, suite::Scope::Everything),
         ["test", "--fast"] => suite::run(&Workspace::open()?, suite::Scope::Fast),
         ["tidy"] => tidy::run(&Workspace::open()?),
+        ["audit-entrypoints", rest @ ..] => audit_entrypoints(rest),
         ["cargo", rest @ ..] => Workspace::open()?.cargo(rest),
         other => Err(Failure::Usage(other.join(" "))),
     }
+}
+
+fn audit_entrypoints(options: &[&str]) -> Result<(), Failure> {
+    let output = match options {
+        [] | ["--format", "md"] => audit::Output::Markdown,
+        ["--format", "json"] => audit::Output::Json,
+        ["--check"] => audit::Output::Check,
+        other => return Err(Failure::Usage(format!("audit-entrypoints {}", other.join(" ")))),
+    };
+    audit::run(&Workspace::open()?, output)
 }

@@ -29,9 +29,10 @@ struct Step {
 }
 
 /// The cheap steps come first, so that a small slip costs seconds.
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     Step { name: "format", slow: false, run: format },
     Step { name: "tidy", slow: false, run: tidy },
+    Step { name: "entry points", slow: false, run: audit },
     Step { name: "licences and sources", slow: false, run: deny },
     Step { name: "clippy", slow: true, run: clippy },
     Step { name: "documentation", slow: true, run: documentation },
@@ -72,6 +73,11 @@ fn format(workspace: &Workspace, _: &mut Tally) -> Result<Outcome, Failure> {
 
 fn tidy(workspace: &Workspace, _: &mut Tally) -> Result<Outcome, Failure> {
     crate::tidy::run(workspace)?;
+    Ok(Outcome::Passed)
+}
+
+fn audit(workspace: &Workspace, _: &mut Tally) -> Result<Outcome, Failure> {
+    crate::audit::run(workspace, crate::audit::Output::Check)?;
     Ok(Outcome::Passed)
 }
 

@@ -1,0 +1,250 @@
+//! Finds ways around the protocol that can be named: Lance outside the substrate, re-exports that
+//! hand it on, and functions that grant a right outside the crates that may use them.
+
+use super::names::is_public;
+use super::table::{GUARDED, Guarded, RE_EXPORTED};
+use crate::finding::Finding;
+use crate::tree::{Source, Tree};
+use crate::words::Word;
+
+/// The crates whose functions can commit, move a ref or delete, as code names them.
+const PHYSICAL: [&str; 12] = [
+    "lance",
+    "lance_arrow",
+    "lance_core",
+    "lance_datafusion",
+    "lance_encoding",
+    "lance_file",
+    "lance_index",
+    "lance_io",
+    "lance_linalg",
+    "lance_namespace",
+    "lance_table",
+    "object_store",
+];
+
+/// The crates of the workspace that users of the library must not reach through it.
+const INNER: [&str; 3] = ["graphwrite_substrate", "graphwrite_manifest", "graphwrite_adapters"];
+
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let crates = tree.sources.iter().filter(|source| source.path.starts_with("crates/"));
+    crates
+        .flat_map(|source| {
+            let mut findings = physical_paths(source);
+            findings.extend(grants(source, tree));
+            findings.extend(re_exports(source));
+            findings
+        })
+        .collect()
+}
+
+fn physical_paths(source: &Source) -> Vec<Finding> {
+    if source.room() == "substrate" {
+        return Vec::new();
+    }
+    let words = &source.words;
+    let named = (0..words.len()).filter(|index| names_physical(words, *index));
+    named
+        .map(|index| {
+            let Word { text, line } = &words[index];
+            let text = format!("names `{text}`; only the substrate may");
+            Finding::fault(source.place(*line), "physical-path", text)
+        })
+        .collect()
+}
+
+/// A name counts where it starts a path or an import, not as a variable, field or inner module.
+fn names_physical(words: &[Word], index: usize) -> bool {
+    let at = |offset: isize| {
+        index.checked_add_signed(offset).and_then(|at| words.get(at)).map_or("", |word| &word.text)
+    };
+    let inner =
+        at(-1) == ":" && at(-2) == ":" && !["", "use", "{", ",", "(", "<", "="].contains(&at(-3));
+    let starts_path = at(1) == ":" && at(2) == ":" && !inner;
+    let imported =
+        ["use", "crate"].contains(&at(-1)) || at(1) == "as" && ["{", ","].contains(&at(-1));
+    PHYSICAL.contains(&at(0)) && (starts_path || imported)
+}
+
+/// Any path that ends in the name of a guarded function counts when its crate ever names the owner,
+/// so that an alias of the type, here or in another file, hides nothing.
+fn grants(source: &Source, tree: &Tree) -> Vec<Finding> {
+    let words = &source.words;
+    let paths = words.windows(4).filter(|four| four[1].text == ":" && four[2].text == ":");
+    paths
+        .filter_map(|four| {
+            Some((four[3].line, guarded(&four[0].text, &four[3].text, source, tree)?))
+        })
+        .filter(|(line, guarded)| {
+            !guarded.rooms.contains(&source.room()) && !source.tests_line(*line)
+        })
+        .map(|(line, guarded)| {
+            let Guarded { owner, function, grants, rooms } = guarded;
+            let rooms = rooms.join(", ");
+            let text =
+                format!("names `{owner}::{function}`, which grants {grants}; only {rooms} may");
+            Finding::fault(source.place(line), "guarded", text)
+        })
+        .collect()
+}
+
+fn guarded(owner: &str, function: &str, source: &Source, tree: &Tree) -> Option<&'static Guarded> {
+    let mut candidates = GUARDED.iter().filter(|guarded| guarded.function == function);
+    let exact = candidates.clone().find(|guarded| guarded.owner == owner);
+    exact.or_else(|| candidates.find(|guarded| mentions(tree, source.room(), guarded.owner)))
+}
+
+fn mentions(tree: &Tree, room: &str, owner: &str) -> bool {
+    let mut sources = tree.sources.iter().filter(|source| source.room() == room);
+    sources.any(|source| source.words.iter().any(|word| word.text == owner))
+}
+
+fn re_exports(source: &Source) -> Vec<Finding> {
+    let hidden: &[&str] = match source.room() {
+        "substrate" => &PHYSICAL,
+        "coordinator" | "cli" => &INNER,
+        _ => &[],
+    };
+    let uses = source.syntax.items.iter().filter_map(|item| match item {
+        syn::Item::Use(item) if is_public(&item.vis) => Some(item),
+        _ => None,
+    });
+    let paths = uses.flat_map(|item| {
+        let line = item.use_token.span.start().line;
+        leaves(&item.tree).into_iter().map(move |path| (line, path))
+    });
+    paths
+        .filter(|(_, path)| hidden.contains(&path.split("::").next().unwrap_or_default()))
+        .filter(|(_, path)| !RE_EXPORTED.contains(&(source.room(), path)))
+        .map(|(line, path)| {
+            let text = format!("re-exports `{path}`, which its users must not reach");
+            Finding::fault(source.place(line), "re-export", text)
+        })
+        .collect()
+}
+
+/// The paths that a use tree brings in, `a::b` for each of them and `a::*` for all of `a`.
+fn leaves(tree: &syn::UseTree) -> Vec<String> {
+    use syn::UseTree;
+    match tree {
+        UseTree::Path(path) => {
+            let below = leaves(&path.tree).into_iter();
+            below.map(|leaf| format!("{}::{leaf}", path.ident)).collect()
+        }
+        UseTree::Name(name) => vec![name.ident.to_string()],
+        UseTree::Rename(rename) => vec![rename.ident.to_string()],
+        UseTree::Glob(_) => vec!["*".to_owned()],
+        UseTree::Group(group) => group.items.iter().flat_map(leaves).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::rules;
+    use crate::scratch::Scratch;
+
+    fn found(room: &str, text: &str) -> Vec<&'static str> {
+        let scratch = Scratch::new("bypass");
+        scratch.write(&format!("crates/{room}/src/lib.rs"), text);
+        rules(&check(&Tree::read(scratch.path()).unwrap()))
+    }
+
+    #[test]
+    fn the_substrate_may_name_lance() {
+        assert_eq!(found("substrate", "use lance::Dataset; fn f() { lance_io::x(); }"), [""; 0]);
+    }
+
+    #[test]
+    fn lance_is_found_elsewhere_in_every_form() {
+        for text in [
+            "use lance::Dataset;",
+            "use ::lance::Dataset;",
+            "use {lance as l};",
+            "use lance as l;",
+            "extern crate lance;",
+            "fn f() { lance_table::io::commit(); }",
+            "fn f(d: &lance::Dataset) {}",
+            "fn f() -> Result<::object_store::path::Path, ()> {}",
+            "fn f() { vec![lance::x()]; }",
+            "#[cfg(test)] mod tests { use lance::Dataset; }",
+        ] {
+            assert_eq!(found("manifest", text), ["physical-path"], "{text}");
+        }
+    }
+
+    #[test]
+    fn names_that_only_look_like_lance_are_not_paths() {
+        for text in [
+            "fn f(lance: u32) { let _ = lance as u64; }",
+            "struct A { object_store: u32 }",
+            "use crate::object_store::Inner;",
+            "// lance::Dataset\nfn f() { \"lance::Dataset\"; }",
+        ] {
+            assert_eq!(found("manifest", text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_guarded_function_is_found_outside_its_crate() {
+        let text = "fn f() { CommitPermit::authority(a); }";
+        assert_eq!(found("manifest", text), [""; 0]);
+        assert_eq!(found("coordinator", text), ["guarded"]);
+    }
+
+    #[test]
+    fn every_guarded_function_is_guarded() {
+        for guarded in &GUARDED {
+            let text = format!("fn f() {{ types::{}::{}(); }}", guarded.owner, guarded.function);
+            assert_eq!(found("adapters", &text), ["guarded"], "{text}");
+        }
+    }
+
+    #[test]
+    fn an_alias_does_not_hide_a_guarded_function() {
+        for text in [
+            "use types::IntentDurable as Proof; fn f() { Proof::witness(i); }",
+            "type Proof = IntentDurable; fn f() { Proof::witness(i); }",
+            "fn f() { <IntentDurable>::witness(i); }",
+            "fn f() { let make = IntentDurable::witness; }",
+        ] {
+            assert_eq!(found("coordinator", text), ["guarded"], "{text}");
+        }
+    }
+
+    #[test]
+    fn an_alias_from_another_file_does_not_hide_a_guarded_function() {
+        let scratch = Scratch::new("bypass");
+        scratch.write("crates/adapters/src/lib.rs", "pub(crate) use types::Full as Mode;");
+        scratch.write("crates/adapters/src/load.rs", "fn f() { crate::Mode::granted(); }");
+        assert_eq!(rules(&check(&Tree::read(scratch.path()).unwrap())), ["guarded"]);
+    }
+
+    #[test]
+    fn a_function_of_the_same_name_elsewhere_is_not_guarded() {
+        assert_eq!(found("cli", "fn f() { Url::authority(); }"), [""; 0]);
+    }
+
+    #[test]
+    fn tests_may_grant_what_they_need() {
+        let text = "#[cfg(test)] mod tests { fn f() { Full::granted(); } }";
+        assert_eq!(found("recovery", text), [""; 0]);
+    }
+
+    #[test]
+    fn a_re_export_of_lance_by_the_substrate_is_found() {
+        for text in ["pub use lance::Dataset;", "pub use lance::{dataset::*};", "pub use lance;"] {
+            assert_eq!(found("substrate", text), ["re-export"], "{text}");
+        }
+        assert_eq!(found("substrate", "pub(crate) use lance::Dataset;"), [""; 0]);
+    }
+
+    #[test]
+    fn a_re_export_of_an_inner_crate_by_the_coordinator_is_found() {
+        assert_eq!(
+            found("coordinator", "pub use graphwrite_substrate::strict_commit;"),
+            ["re-export"]
+        );
+        assert_eq!(found("coordinator", "pub use graphwrite_protocol_types::CommitId;"), [""; 0]);
+    }
+}

@@ -1,0 +1,152 @@
+//! `cargo xtask audit-entrypoints`: every way into the library and the tool, with the protocol that
+//! it follows, and every way around it. It reads sources; what it expects is in `table`.
+
+mod bypass;
+mod commands;
+mod handles;
+mod library;
+mod names;
+mod render;
+mod table;
+
+use crate::failure::Failure;
+use crate::finding::{self, Finding};
+use crate::layers;
+use crate::process::Workspace;
+use crate::tree::Tree;
+
+use table::{ENTRY_POINTS, EntryPoint};
+
+const CHECK: &str = "audit-entrypoints";
+const GOLDEN: &str = "docs/entrypoints.md";
+
+/// What to do with the audited table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// Print it as the page that is checked in.
+    Markdown,
+    /// Print it for a program.
+    Json,
+    /// Compare it with the page that is checked in.
+    Check,
+}
+
+/// One way in, as the sources have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// `Graph::load`, or `graphwrite load`.
+    name: String,
+    place: String,
+}
+
+/// Audits the sources, then prints or compares the table.
+///
+/// # Errors
+/// When the audit finds a fault, or the page differs.
+pub(crate) fn run(workspace: &Workspace, output: Output) -> Result<(), Failure> {
+    let tree = Tree::read(workspace.root())?;
+    let mut findings = audit(&tree, &ENTRY_POINTS);
+    findings.extend(layers::check(&layers::packages(workspace.root())?));
+    if output == Output::Check {
+        findings.extend(compare(&tree));
+        return finding::report(CHECK, &findings);
+    }
+    finding::judge(CHECK, &findings)?;
+    match output {
+        Output::Json => println!("{}", render::json(&entry_points(&tree))),
+        _ => print!("{}", render::markdown()),
+    }
+    Ok(())
+}
+
+fn audit(tree: &Tree, listed: &[EntryPoint]) -> Vec<Finding> {
+    let mut findings = tree.broken.clone();
+    findings.extend(match_table(&entry_points(tree), listed));
+    findings.extend(bypass::check(tree));
+    findings.extend(handles::check(tree));
+    findings
+}
+
+fn entry_points(tree: &Tree) -> Vec<Found> {
+    let mut found = library::entry_points(tree);
+    found.extend(commands::entry_points(tree));
+    found
+}
+
+/// Both directions: an unlisted way in is a hole, a listed one that is gone is a false promise.
+fn match_table(found: &[Found], listed: &[EntryPoint]) -> Vec<Finding> {
+    let unlisted = found.iter().filter(|found| !listed.iter().any(|row| row.name == found.name));
+    let gone = listed.iter().filter(|row| !found.iter().any(|found| row.name == found.name));
+    let unlisted = unlisted.map(|found| {
+        let text = format!(
+            "`{}` is an entry point without a protocol; list it in {}",
+            found.name,
+            table::PLACE
+        );
+        Finding::fault(&*found.place, "entry-point", text)
+    });
+    let gone = gone.map(|row| {
+        let text = format!("`{}` is listed but does not exist", row.name);
+        Finding::fault(table::PLACE, "entry-point", text)
+    });
+    unlisted.chain(gone).collect()
+}
+
+fn compare(tree: &Tree) -> Vec<Finding> {
+    let golden = std::fs::read_to_string(tree.root.join(GOLDEN)).unwrap_or_default();
+    if golden == render::markdown() {
+        return Vec::new();
+    }
+    let text =
+        format!("differs; `cargo xtask {CHECK} --format md > {GOLDEN}` and review the change");
+    vec![Finding::fault(GOLDEN, "golden", text)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::table::Protocol;
+    use super::*;
+    use crate::finding::rules;
+    use crate::scratch::Scratch;
+
+    fn row(name: &'static str) -> EntryPoint {
+        EntryPoint { name, protocol: Protocol::ReadOnly, says: "Reads." }
+    }
+
+    fn tree(scratch: &Scratch) -> Tree {
+        let graph = "impl Graph { pub async fn open() {} }";
+        scratch.write("crates/coordinator/src/graph.rs", graph);
+        Tree::read(scratch.path()).unwrap()
+    }
+
+    #[test]
+    fn a_listed_entry_point_that_exists_is_fine() {
+        let scratch = Scratch::new("audit");
+        assert_eq!(audit(&tree(&scratch), &[row("Graph::open")]), []);
+    }
+
+    #[test]
+    fn an_entry_point_that_is_not_listed_is_a_fault() {
+        let scratch = Scratch::new("audit");
+        let found = audit(&tree(&scratch), &[]);
+        assert_eq!(rules(&found), ["entry-point"]);
+        assert_eq!(found[0].place, "crates/coordinator/src/graph.rs:1");
+    }
+
+    #[test]
+    fn a_listed_entry_point_that_is_gone_is_a_fault() {
+        let scratch = Scratch::new("audit");
+        let found = audit(&tree(&scratch), &[row("Graph::open"), row("Graph::load")]);
+        assert_eq!(rules(&found), ["entry-point"]);
+        assert!(found[0].text.contains("`Graph::load` is listed but does not exist"));
+    }
+
+    #[test]
+    fn a_page_that_differs_is_a_fault() {
+        let scratch = Scratch::new("audit");
+        scratch.write(GOLDEN, "old");
+        assert_eq!(rules(&compare(&tree(&scratch))), ["golden"]);
+        scratch.write(GOLDEN, &render::markdown());
+        assert_eq!(compare(&tree(&scratch)), []);
+    }
+}

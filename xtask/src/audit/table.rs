@@ -1,0 +1,123 @@
+//! The closed table of entry points: what may change or read a graph, and by which protocol. A row
+//! here is a decision; the audit holds the sources to it.
+
+use std::fmt;
+
+/// Where a reader of a fault must go.
+pub(crate) const PLACE: &str = "xtask/src/audit/table.rs";
+
+/// How an entry point may touch a graph (RFC 3 and 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// Stages A to H, with effects of the named adapter.
+    GraphWrite(&'static str),
+    /// Changes control state or resolves attempts; makes no lineage.
+    Control,
+    /// Its compare-and-set on the authority comes first, and there are no effects before it.
+    AuthorityFirst,
+    /// Writes nothing.
+    ReadOnly,
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::GraphWrite(adapter) => write!(f, "graph write, adapter `{adapter}`"),
+            Self::Control => f.write_str("control"),
+            Self::AuthorityFirst => f.write_str("authority-first"),
+            Self::ReadOnly => f.write_str("read-only"),
+        }
+    }
+}
+
+/// One way in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EntryPoint {
+    /// `Type::function` of the library, or `graphwrite <command>`.
+    pub(crate) name: &'static str,
+    pub(crate) protocol: Protocol,
+    /// One sentence for the operator.
+    pub(crate) says: &'static str,
+}
+
+impl EntryPoint {
+    pub(crate) fn is_command(&self) -> bool {
+        self.name.starts_with("graphwrite ")
+    }
+}
+
+const fn row(name: &'static str, protocol: Protocol, says: &'static str) -> EntryPoint {
+    EntryPoint { name, protocol, says }
+}
+
+use Protocol::{AuthorityFirst, Control, GraphWrite, ReadOnly};
+
+/// Every entry point, in the order of the page.
+pub(crate) const ENTRY_POINTS: [EntryPoint; 20] = [
+    row("Graph::create", AuthorityFirst, "Creates a graph with the first commit of its manifest."),
+    row("Graph::open", ReadOnly, "Opens a graph for reading and writing."),
+    row("Graph::open_read_only", ReadOnly, "Opens a graph whose handle cannot write."),
+    row("Graph::load", GraphWrite("load"), "Loads rows into many tables in one graph commit."),
+    row("Graph::snapshot", ReadOnly, "Captures a branch head or a commit for reading."),
+    row("Graph::log", ReadOnly, "Lists the graph commits of a branch."),
+    row("Graph::pending_intents", ReadOnly, "Lists the attempts that are not resolved."),
+    row("Graph::recover", Control, "Resolves pending attempts in place."),
+    row("Graph::verify", ReadOnly, "Checks that everything stored agrees."),
+    row("graphwrite init", AuthorityFirst, "Creates a graph from a schema file."),
+    row("graphwrite load", GraphWrite("load"), "Loads a file of rows in one graph commit."),
+    row("graphwrite export", ReadOnly, "Prints the rows of a branch or a commit."),
+    row("graphwrite status", ReadOnly, "Shows heads, pending attempts and drift on one screen."),
+    row("graphwrite commit log", ReadOnly, "Lists the graph commits of a branch."),
+    row("graphwrite commit show", ReadOnly, "Shows one graph commit."),
+    row("graphwrite intent list", ReadOnly, "Lists the attempts that are not resolved."),
+    row("graphwrite intent show", ReadOnly, "Shows one armed intent."),
+    row(
+        "graphwrite intent explain",
+        ReadOnly,
+        "Says what recovery would do with an intent, and why.",
+    ),
+    row("graphwrite intent resolve", Control, "Resolves an intent in place."),
+    row("graphwrite verify", ReadOnly, "Checks that everything stored agrees."),
+];
+
+/// A function that grants a right, and the crates that may name it (tests apart).
+pub(crate) struct Guarded {
+    pub(crate) owner: &'static str,
+    pub(crate) function: &'static str,
+    pub(crate) rooms: &'static [&'static str],
+    pub(crate) grants: &'static str,
+}
+
+pub(crate) const GUARDED: [Guarded; 4] = [
+    Guarded {
+        owner: "IntentDurable",
+        function: "witness",
+        rooms: &["substrate"],
+        grants: "the proof that an intent is durable, without which nothing is armed",
+    },
+    Guarded {
+        owner: "CommitPermit",
+        function: "authority",
+        rooms: &["manifest"],
+        grants: "the right to commit to `__manifest`",
+    },
+    Guarded {
+        owner: "RollForward",
+        function: "granted",
+        rooms: &["coordinator"],
+        grants: "recovery that publishes complete attempts",
+    },
+    Guarded {
+        owner: "Full",
+        function: "granted",
+        rooms: &["coordinator"],
+        grants: "recovery that also aborts and compensates",
+    },
+];
+
+/// Names of lower crates that a crate may re-export although its users could not name them.
+/// Data only: never a type with a function that commits, moves a ref or deletes.
+pub(crate) const RE_EXPORTED: [(&str, &str); 0] = [];
+
+/// Public signatures of the substrate that may mention a physical handle, as `file: function`.
+pub(crate) const HANDLES_SHOWN: [&str; 0] = [];
