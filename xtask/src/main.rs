@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod audit;
+mod demo;
 mod failure;
 mod finding;
 mod layers;
@@ -27,6 +28,7 @@ The build system of this workspace. Each command works in a fresh clone, with no
 
 usage: cargo xtask <command>
 
+  demo                 a graph written, killed in the middle of a write, and healed by the next one
   test [--fast]        every check and every test, in order, stopping at the first failure;
                        --fast leaves out clippy and the documentation
   tidy                 the house rules that a program can check (docs/STYLE.md)
@@ -56,6 +58,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         }
         ["test"] => suite::run(&Workspace::open()?, suite::Scope::Everything),
         ["test", "--fast"] => suite::run(&Workspace::open()?, suite::Scope::Fast),
+        ["demo"] => demo::run(&Workspace::open()?),
         ["tidy"] => tidy::run(&Workspace::open()?),
         ["audit-entrypoints", rest @ ..] => audit_entrypoints(rest),
         ["cargo", rest @ ..] => Workspace::open()?.cargo(rest),

@@ -33,6 +33,19 @@ impl Workspace {
         &self.root
     }
 
+    /// Where cargo puts a program of the workspace.
+    ///
+    /// # Errors
+    /// When cargo does not say where it builds.
+    pub(crate) fn program(&self, name: &str) -> Result<PathBuf, Failure> {
+        let arguments = ["metadata", "--format-version", "1", "--no-deps"];
+        let metadata: serde_json::Value = serde_json::from_str(&self.cargo_output(&arguments)?)
+            .map_err(|why| answer(&arguments, &why.to_string()))?;
+        let target = metadata["target_directory"].as_str().map(Path::new);
+        let target = target.ok_or_else(|| answer(&arguments, "no target directory"))?;
+        Ok(target.join("debug").join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
+    }
+
     /// Runs cargo with its output on ours.
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Result<(), Failure> {
         self.cargo_with(arguments, &[])
@@ -130,6 +143,10 @@ fn root() -> PathBuf {
 pub(crate) fn shown(arguments: &[&str], environment: &[(&str, &str)]) -> String {
     let variables = environment.iter().map(|(name, value)| format!("{name}=\"{value}\" "));
     format!("{}cargo {}", variables.collect::<String>(), arguments.join(" "))
+}
+
+fn answer(arguments: &[&str], why: &str) -> Failure {
+    Failure::Answer { program: shown(arguments, &[]), why: why.to_owned() }
 }
 
 fn start(program: &str) -> impl FnOnce(std::io::Error) -> Failure {

@@ -39,7 +39,7 @@ pub(crate) struct Found {
     place: String,
 }
 
-/// Audits the sources, then prints or compares the table.
+/// Audits the sources, and prints or compares the table.
 ///
 /// # Errors
 /// When the audit finds a fault, or the page differs.
@@ -51,12 +51,11 @@ pub(crate) fn run(workspace: &Workspace, output: Output) -> Result<(), Failure> 
         findings.extend(compare(&tree));
         return finding::report(CHECK, &findings);
     }
-    finding::judge(CHECK, &findings)?;
     match output {
         Output::Json => println!("{}", render::json(&entry_points(&tree))),
         _ => print!("{}", render::markdown()),
     }
-    Ok(())
+    finding::judge(CHECK, &findings)
 }
 
 fn audit(tree: &Tree, listed: &[EntryPoint]) -> Vec<Finding> {

@@ -17,6 +17,8 @@ pub(crate) enum Protocol {
     AuthorityFirst,
     /// Writes nothing.
     ReadOnly,
+    /// A trait that the user implements and the library calls; no way in.
+    Port,
 }
 
 impl fmt::Display for Protocol {
@@ -26,6 +28,7 @@ impl fmt::Display for Protocol {
             Self::Control => f.write_str("control"),
             Self::AuthorityFirst => f.write_str("authority-first"),
             Self::ReadOnly => f.write_str("read-only"),
+            Self::Port => f.write_str("port"),
         }
     }
 }
@@ -50,10 +53,10 @@ const fn row(name: &'static str, protocol: Protocol, says: &'static str) -> Entr
     EntryPoint { name, protocol, says }
 }
 
-use Protocol::{AuthorityFirst, Control, GraphWrite, ReadOnly};
+use Protocol::{AuthorityFirst, Control, GraphWrite, Port, ReadOnly};
 
 /// Every entry point, in the order of the page.
-pub(crate) const ENTRY_POINTS: [EntryPoint; 20] = [
+pub(crate) const ENTRY_POINTS: [EntryPoint; 21] = [
     row("Graph::create", AuthorityFirst, "Creates a graph with the first commit of its manifest."),
     row("Graph::open", ReadOnly, "Opens a graph for reading and writing."),
     row("Graph::open_read_only", ReadOnly, "Opens a graph whose handle cannot write."),
@@ -63,6 +66,7 @@ pub(crate) const ENTRY_POINTS: [EntryPoint; 20] = [
     row("Graph::pending_intents", ReadOnly, "Lists the attempts that are not resolved."),
     row("Graph::recover", Control, "Resolves pending attempts in place."),
     row("Graph::verify", ReadOnly, "Checks that everything stored agrees."),
+    row("Hooks::reach", Port, "Called at every failpoint; a production handle does nothing there."),
     row("graphwrite init", AuthorityFirst, "Creates a graph from a schema file."),
     row("graphwrite load", GraphWrite("load"), "Loads a file of rows in one graph commit."),
     row("graphwrite export", ReadOnly, "Prints the rows of a branch or a commit."),

@@ -1,0 +1,131 @@
+//! Runs the steps of the demo: says what a command is for, shows it, its output and its end, and
+//! checks that end. It knows nothing of graphs.
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Output};
+
+use crate::failure::Failure;
+use crate::process::Workspace;
+
+/// How a command must end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// With exit code 0.
+    Done,
+    /// By a signal, as a process that crashes.
+    Killed,
+}
+
+/// The demo's voice, and the tool that it shows.
+pub(crate) struct Narrator<'a> {
+    workspace: &'a Workspace,
+    program: PathBuf,
+    graph: String,
+    steps: Cell<u32>,
+}
+
+impl<'a> Narrator<'a> {
+    /// Prepares an empty place for the graph.
+    ///
+    /// # Errors
+    /// When the temporary directory cannot be used.
+    pub(crate) fn new(workspace: &'a Workspace) -> Result<Self, Failure> {
+        let name = format!("graphwrite-demo-{}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        if directory.exists() {
+            std::fs::remove_dir_all(&directory).map_err(Failure::file(&directory))?;
+        }
+        let program = workspace.program("graphwrite")?;
+        let graph = directory.to_string_lossy().into_owned();
+        Ok(Self { workspace, program, graph, steps: Cell::new(0) })
+    }
+
+    pub(crate) fn graph(&self) -> &str {
+        &self.graph
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.workspace.root()
+    }
+
+    /// Says what comes next, and why.
+    pub(crate) fn step(&self, text: &str) {
+        self.steps.set(self.steps.get() + 1);
+        println!("\n--- {}. {text}", self.steps.get());
+    }
+
+    /// Shows a command, its output and its end.
+    ///
+    /// # Errors
+    /// When it ends otherwise than it must.
+    pub(crate) fn run(&self, arguments: &[&str], end: End) -> Result<(), Failure> {
+        println!("\n    $ {}", self.shown(arguments));
+        let output = self.start(arguments)?;
+        for line in text(&output.stdout).lines().chain(text(&output.stderr).lines()) {
+            println!("    {line}");
+        }
+        println!("    ({})", said(output.status));
+        let claim = format!("`{}` ends as expected ({end:?})", self.shown(arguments));
+        if is(output.status, end) { Ok(()) } else { Err(Failure::Claim(claim)) }
+    }
+
+    /// Runs a command silently and gives its standard output.
+    ///
+    /// # Errors
+    /// When it does not exit with 0.
+    pub(crate) fn ask(&self, arguments: &[&str]) -> Result<String, Failure> {
+        let output = self.start(arguments)?;
+        if !is(output.status, End::Done) {
+            eprint!("{}", text(&output.stderr));
+            let program = self.shown(arguments);
+            return Err(Failure::Exit { program, code: output.status.code() });
+        }
+        Ok(text(&output.stdout))
+    }
+
+    /// Checks what the demo has just said.
+    ///
+    /// # Errors
+    /// When it is not so.
+    pub(crate) fn claim(&self, holds: bool, claim: &str) -> Result<(), Failure> {
+        if !holds {
+            return Err(Failure::Claim(claim.to_owned()));
+        }
+        println!("    checked: {claim}");
+        Ok(())
+    }
+
+    fn start(&self, arguments: &[&str]) -> Result<Output, Failure> {
+        Command::new(&self.program)
+            .args(arguments)
+            .current_dir(self.workspace.root())
+            .output()
+            .map_err(|source| Failure::Start { program: self.shown(arguments), source })
+    }
+
+    /// The command as it can be typed in the root of the workspace.
+    fn shown(&self, arguments: &[&str]) -> String {
+        let root = self.workspace.root();
+        let program = self.program.strip_prefix(root).unwrap_or(&self.program);
+        format!("{} {}", program.display(), arguments.join(" "))
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn is(status: ExitStatus, end: End) -> bool {
+    match end {
+        End::Done => status.success(),
+        End::Killed => status.code().is_none(),
+    }
+}
+
+fn said(status: ExitStatus) -> String {
+    match status.code() {
+        Some(code) => format!("exit code {code}"),
+        None => "killed".to_owned(),
+    }
+}
