@@ -56,7 +56,7 @@ const fn row(name: &'static str, protocol: Protocol, says: &'static str) -> Entr
 use Protocol::{AuthorityFirst, Control, GraphWrite, Port, ReadOnly};
 
 /// Every entry point, in the order of the page.
-pub(crate) const ENTRY_POINTS: [EntryPoint; 21] = [
+pub(crate) const ENTRY_POINTS: [EntryPoint; 22] = [
     row("Graph::create", AuthorityFirst, "Creates a graph with the first commit of its manifest."),
     row("Graph::open", ReadOnly, "Opens a graph for reading and writing."),
     row("Graph::open_read_only", ReadOnly, "Opens a graph whose handle cannot write."),
@@ -82,6 +82,7 @@ pub(crate) const ENTRY_POINTS: [EntryPoint; 21] = [
     ),
     row("graphwrite intent resolve", Control, "Resolves an intent in place."),
     row("graphwrite verify", ReadOnly, "Checks that everything stored agrees."),
+    row("graphwrite version", ReadOnly, "Prints the version."),
 ];
 
 /// A function that grants a right, and the crates that may name it (tests apart).

@@ -22,8 +22,13 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     let packages = layers::packages(workspace.root())?;
     let members: Vec<String> = packages.iter().map(|package| package.name.clone()).collect();
     findings.extend(layers::check(&packages));
-    findings.extend(features::check(workspace, &members)?);
+    findings.extend(features::check(workspace, &members).unwrap_or_else(unresolved));
     finding::report("tidy", &findings)
+}
+
+/// A workspace that cargo refuses is one more finding, so that the others are still printed.
+fn unresolved(failure: Failure) -> Vec<Finding> {
+    vec![Finding::fault("Cargo.toml", "one-build", failure.to_string())]
 }
 
 /// The rules that need only the sources.
