@@ -16,6 +16,9 @@ mod stage;
 mod stamp;
 mod tokens;
 
+#[cfg(test)]
+mod tests;
+
 pub use codec::{CodecError, ControlRecord, EncodeError, RECORD_VERSION, decode, encode};
 pub use delta::{
     Confirmation, HeadChange, LineageIntent, ManifestDelta, NextHead, Parents, PinSlot,
