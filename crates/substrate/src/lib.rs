@@ -1,1 +1,37 @@
+//! The only crate that names Lance or object_store: where tables and control objects are stored,
+//! how a commit is made strict (K1), how data is staged. It must not know what a graph is, nor when
+//! a commit may be made: every committing function takes the permit of somebody who knows.
 
+mod error;
+mod handler;
+mod intents;
+mod layers;
+mod objects;
+mod scan;
+mod slot;
+mod staging;
+mod store;
+mod strict;
+mod tables;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{Cause, StoreError, SubstrateError};
+pub use intents::{
+    Arming, AttemptRecords, ForeignRecord, IntentError, IntentStore, RecoveryListing,
+};
+pub use layers::{
+    Fault, FaultHandle, Held, HoldHandle, LoggedOperation, Operation, OperationKind, OperationLog,
+    RequestCounter, RequestCounts,
+};
+pub use objects::{ObjectEntry, PutOutcome};
+pub use scan::{BatchStream, RowFilter, ScanRequest};
+pub use slot::{SlotAction, SlotRecord, TableVersion, head, read_slot};
+pub use staging::{
+    StagedCommit, stage_append, stage_change, stage_create, stage_fence, stage_replace,
+    stage_restore, stage_upsert,
+};
+pub use store::{Durability, MemoryStorage, Store};
+pub use strict::{Landing, create_dataset, strict_commit};
+pub use tables::{FragmentFiles, TableHandle, Version, delete_dataset};

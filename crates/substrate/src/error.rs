@@ -1,0 +1,157 @@
+//! What can go wrong below the protocol. It owns the translation of storage and engine errors into
+//! typed conditions; it must not decide what follows from them.
+
+use graphwrite_protocol_types::PhysicalRef;
+use thiserror::Error;
+
+/// The error underneath, kept for the reader and never parsed.
+pub type Cause = Box<dyn std::error::Error + Send + Sync + 'static>;
+
+/// A request to the object store did not do what was asked.
+///
+/// Only [`StoreError::AlreadyExists`] and [`StoreError::NotFound`] are statements about the object;
+/// everything else leaves open whether a write has landed or will land (design 01 section 5).
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The object does not exist.
+    #[error("`{path}` does not exist")]
+    NotFound {
+        /// Path below the graph's root.
+        path: String,
+    },
+    /// The object exists and was to be created.
+    #[error("`{path}` exists already")]
+    AlreadyExists {
+        /// Path below the graph's root.
+        path: String,
+    },
+    /// The storage says that it will not do this: no permission, not supported, not a valid name.
+    #[error(
+        "the storage refuses access to `{path}`: {cause}; correct permissions or configuration"
+    )]
+    Refused {
+        /// Path below the graph's root.
+        path: String,
+        /// The storage's own words.
+        cause: Cause,
+    },
+    /// The storage did not answer usefully. Of a write, this proves nothing.
+    #[error("the outcome of a request to `{path}` is unknown: {cause}")]
+    Unknown {
+        /// Path below the graph's root.
+        path: String,
+        /// The storage's own words.
+        cause: Cause,
+    },
+    /// A path or name below the graph's root breaks the naming rule.
+    #[error("`{path}` is not a valid object path: {rule}")]
+    InvalidPath {
+        /// The refused path.
+        path: String,
+        /// The rule that it breaks.
+        rule: &'static str,
+    },
+    /// The location is on a kind of storage that this build does not reach.
+    #[error("`{location}` is on `{scheme}` storage, which this build does not support: {remedy}")]
+    UnsupportedScheme {
+        /// The refused location.
+        location: String,
+        /// Its URL scheme.
+        scheme: String,
+        /// What would be needed.
+        remedy: &'static str,
+    },
+    /// The root directory of a graph is missing or cannot be used.
+    #[error(
+        "`{root}` cannot be the root of a graph: {cause}; name an existing directory, or create the graph with `init`"
+    )]
+    RootUnusable {
+        /// The refused root.
+        root: String,
+        /// The operating system's own words.
+        cause: Cause,
+    },
+}
+
+impl StoreError {
+    pub(crate) fn of(path: &str, error: object_store::Error) -> Self {
+        use object_store::Error as Os;
+        let path = path.to_owned();
+        match error {
+            Os::NotFound { .. } => Self::NotFound { path },
+            Os::AlreadyExists { .. } | Os::Precondition { .. } => Self::AlreadyExists { path },
+            refused @ (Os::InvalidPath { .. }
+            | Os::NotSupported { .. }
+            | Os::NotImplemented { .. }
+            | Os::PermissionDenied { .. }
+            | Os::Unauthenticated { .. }
+            | Os::UnknownConfigurationKey { .. }) => Self::Refused { path, cause: refused.into() },
+            unknown => Self::Unknown { path, cause: unknown.into() },
+        }
+    }
+}
+
+/// A table operation did not do what was asked. Returned by a committing function, it says that
+/// this call has issued no commit; a commit whose fate is open is a value, not an error.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SubstrateError {
+    /// A request to the object store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There is no such dataset, ref or version.
+    #[error("no table at `{path}`, ref `{physical_ref}`{}", at_version(.version))]
+    TableNotFound {
+        /// Path of the dataset below the graph's root.
+        path: String,
+        /// The ref that was asked for.
+        physical_ref: PhysicalRef,
+        /// The version that was asked for; none for the latest.
+        version: Option<u64>,
+    },
+    /// A staged commit is not based on the version of the handle that it is committed through.
+    #[error(
+        "the commit to `{path}` was staged over version {staged}, the handle is at {handle}; stage it again over that version"
+    )]
+    BaseMismatch {
+        /// Path of the dataset below the graph's root.
+        path: String,
+        /// The version that the commit was staged over.
+        staged: u64,
+        /// The version of the handle.
+        handle: u64,
+    },
+    /// A request names a column, key or fragment that the table does not have as described.
+    #[error("`{path}`: {reason}")]
+    InvalidRequest {
+        /// Path of the dataset below the graph's root.
+        path: String,
+        /// What is wrong, in words.
+        reason: String,
+    },
+    /// The table engine failed.
+    #[error("{operation} of `{path}` failed: {cause}")]
+    Engine {
+        /// What was attempted.
+        operation: &'static str,
+        /// Path of the dataset below the graph's root.
+        path: String,
+        /// The engine's own words.
+        cause: Cause,
+    },
+}
+
+fn at_version(version: &Option<u64>) -> String {
+    version.map(|version| format!(", version {version}")).unwrap_or_default()
+}
+
+impl SubstrateError {
+    pub(crate) fn engine(operation: &'static str, path: &str, error: lance::Error) -> Self {
+        Self::Engine { operation, path: path.to_owned(), cause: Box::new(error) }
+    }
+
+    pub(crate) fn invalid(path: &str, reason: impl Into<String>) -> Self {
+        Self::InvalidRequest { path: path.to_owned(), reason: reason.into() }
+    }
+}

@@ -1,0 +1,184 @@
+//! Evidence: which transaction took a version slot, read from storage and from nowhere else. A
+//! session's cache is keyed by version number alone and is no evidence (BLOCKER-05).
+
+use graphwrite_protocol_types::{PhysicalRef, TxUuid};
+use lance::dataset::transaction::{Operation, Transaction};
+use lance_io::object_store::ObjectStore as LanceObjectStore;
+use lance_io::utils::read_message;
+use lance_table::format::pb;
+use lance_table::io::commit::{ManifestLocation, ManifestNamingScheme};
+use lance_table::io::manifest::read_manifest;
+use object_store::ObjectStoreExt;
+use object_store::path::Path;
+
+use crate::handler::newest_manifest;
+use crate::store::object_path;
+use crate::{Store, StoreError, SubstrateError};
+
+/// A version of a table and who made it. Version numbers alone are no identity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableVersion {
+    /// The version number.
+    pub version: u64,
+    /// The transaction that made it.
+    pub tx: TxUuid,
+    /// The storage's tag of the manifest object, without quotes, where it has one.
+    pub e_tag: Option<String>,
+}
+
+/// What the transaction in a slot does, as far as the protocol asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SlotAction {
+    /// Appends no fragments: a fence (K3).
+    EmptyAppend,
+    /// Returns to an earlier version.
+    Restore {
+        /// The version whose content it brings back.
+        to: u64,
+    },
+    /// Makes a ref out of a version of another ref.
+    Clone,
+    /// Anything else, by Lance's name.
+    Other(String),
+}
+
+/// The transaction that took a slot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlotRecord {
+    /// The slot and its owner.
+    pub version: TableVersion,
+    /// The version that the transaction was staged over.
+    pub read_version: u64,
+    /// What it does.
+    pub action: SlotAction,
+}
+
+/// The newest version of a ref; none when the dataset or the ref is absent. One listing, one read.
+pub async fn head(
+    store: &Store,
+    path: &str,
+    physical_ref: &PhysicalRef,
+) -> Result<Option<TableVersion>, SubstrateError> {
+    let base = ref_path(path, physical_ref)?;
+    let newest = newest_manifest(&base, store.lance()).await;
+    let newest = newest.map_err(|error| SubstrateError::engine("finding the head", path, error))?;
+    match newest {
+        None => Ok(None),
+        // A version that vanishes between listing and read is on its way out with its dataset.
+        Some(location) => {
+            Ok(read_at(store, path, &base, &location).await?.map(|slot| slot.version))
+        }
+    }
+}
+
+/// The transaction in the slot `version` of a ref; none when the slot is free. One read.
+pub async fn read_slot(
+    store: &Store,
+    path: &str,
+    physical_ref: &PhysicalRef,
+    version: u64,
+) -> Result<Option<SlotRecord>, SubstrateError> {
+    let base = ref_path(path, physical_ref)?;
+    let naming_scheme = ManifestNamingScheme::V2;
+    let location = ManifestLocation {
+        version,
+        path: naming_scheme.manifest_path(&base, version),
+        size: None,
+        naming_scheme,
+        e_tag: None,
+        identity: None,
+    };
+    read_at(store, path, &base, &location).await
+}
+
+/// Where the files of a ref are.
+pub(crate) fn ref_path(path: &str, physical_ref: &PhysicalRef) -> Result<Path, StoreError> {
+    object_path(&ref_directory(path, physical_ref))
+}
+
+pub(crate) fn ref_directory(path: &str, physical_ref: &PhysicalRef) -> String {
+    match physical_ref {
+        PhysicalRef::Main => path.to_owned(),
+        PhysicalRef::Named(name) => format!("{path}/tree/{name}"),
+    }
+}
+
+async fn read_at(
+    store: &Store,
+    path: &str,
+    base: &Path,
+    location: &ManifestLocation,
+) -> Result<Option<SlotRecord>, SubstrateError> {
+    let object = location.path.as_ref();
+    let failed = |error| SubstrateError::from(StoreError::of(object, error));
+    let result = match store.objects().get(&location.path).await {
+        Err(object_store::Error::NotFound { .. }) => return Ok(None),
+        result => result.map_err(failed)?,
+    };
+    let e_tag = result.meta.e_tag.as_deref().map(unquoted);
+    let bytes = result.bytes().await.map_err(failed)?;
+    let decoded = transaction_of(store, base, bytes.into()).await;
+    let transaction =
+        decoded.map_err(|error| SubstrateError::engine("reading a slot", path, error))?;
+    Ok(Some(SlotRecord {
+        version: TableVersion {
+            version: location.version,
+            tx: TxUuid::observed(transaction.uuid),
+            e_tag,
+        },
+        read_version: transaction.read_version,
+        action: action_of(&transaction.operation),
+    }))
+}
+
+/// The transaction inside a manifest's bytes. Lance's readers want a store to read from, so the
+/// bytes are put into a scratch one; a large transaction is in a file of its own.
+async fn transaction_of(
+    store: &Store,
+    base: &Path,
+    manifest: object_store::PutPayload,
+) -> lance::Result<Transaction> {
+    let scratch = LanceObjectStore::memory();
+    let name = Path::from("manifest");
+    let size = manifest.content_length();
+    scratch.inner.put(&name, manifest).await?;
+    let manifest = read_manifest(&scratch, &name, Some(size as u64)).await?;
+    if let Some(position) = manifest.transaction_section {
+        let reader = scratch.open_with_size(&name, size).await?;
+        let message: pb::Transaction = read_message(reader.as_ref(), position).await?;
+        return Transaction::try_from(message);
+    }
+    let Some(file) = manifest.transaction_file else {
+        return Err(lance::Error::not_supported("a version without a transaction"));
+    };
+    let file = base.clone().join("_transactions").join(file.as_str());
+    transaction_in_file(store, &file).await
+}
+
+async fn transaction_in_file(store: &Store, file: &Path) -> lance::Result<Transaction> {
+    let bytes = store.lance().read_one_all(file).await?;
+    // A transaction file is the bare message; the reader wants its length before it.
+    let mut framed = (bytes.len() as u32).to_le_bytes().to_vec();
+    framed.extend_from_slice(&bytes);
+    let scratch = LanceObjectStore::memory();
+    let name = Path::from("transaction");
+    let size = framed.len();
+    scratch.inner.put(&name, framed.into()).await?;
+    let reader = scratch.open_with_size(&name, size).await?;
+    Transaction::try_from(read_message::<pb::Transaction>(reader.as_ref(), 0).await?)
+}
+
+fn action_of(operation: &Operation) -> SlotAction {
+    match operation {
+        Operation::Append { fragments } if fragments.is_empty() => SlotAction::EmptyAppend,
+        Operation::Restore { version } => SlotAction::Restore { to: *version },
+        Operation::Clone { .. } => SlotAction::Clone,
+        other => SlotAction::Other(other.name().to_owned()),
+    }
+}
+
+/// Lance spells one tag with quotes after a commit and without them after an open.
+pub(crate) fn unquoted(e_tag: &str) -> String {
+    e_tag.trim_matches('"').to_owned()
+}

@@ -1,0 +1,321 @@
+//! Staging: data files are written and a transaction is built, and nothing that anybody can see
+//! changes. What is staged becomes visible through the strict path or never.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use futures::TryStreamExt;
+use graphwrite_protocol_types::TxUuid;
+use lance::dataset::transaction::{Operation, Transaction, UpdateMode};
+use lance::dataset::{
+    DeleteBuilder, InsertBuilder, MergeInsertBuilder, WhenMatched, WhenNotMatched, WriteMode,
+    WriteParams,
+};
+use lance::deps::datafusion::error::DataFusionError;
+use lance::deps::datafusion::execution::SendableRecordBatchStream;
+use lance::deps::datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use lance_table::format::Fragment;
+
+use crate::scan::{BatchStream, RowFilter};
+use crate::store::object_path;
+use crate::tables::{TableHandle, missing_files};
+use crate::{Store, SubstrateError};
+
+/// A commit that is complete but for its manifest. Cloning it clones no data: both are the same
+/// commit, which lands at most once.
+#[derive(Debug, Clone)]
+pub struct StagedCommit {
+    uuid: TxUuid,
+    rows: u64,
+    new_files: Vec<String>,
+    transaction: Box<Transaction>,
+}
+
+impl StagedCommit {
+    /// The version that it was staged over; 0 for the creation of a dataset.
+    pub fn read_version(&self) -> u64 {
+        self.transaction.read_version
+    }
+
+    /// The transaction uuid that its version will carry.
+    pub fn uuid(&self) -> &TxUuid {
+        &self.uuid
+    }
+
+    /// Rows in its new data files.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The files that staging has written, by their paths below the graph's root.
+    pub fn new_files(&self) -> &[String] {
+        &self.new_files
+    }
+
+    /// The staged files that storage does not have. A commit never checks them: one over missing
+    /// files lands and cannot be read.
+    pub async fn missing_files(&self, store: &Store) -> Result<Vec<String>, SubstrateError> {
+        missing_files(store, self.new_files.clone()).await
+    }
+
+    /// Whether all staged files exist.
+    pub async fn data_files_exist(&self, store: &Store) -> Result<bool, SubstrateError> {
+        Ok(self.missing_files(store).await?.is_empty())
+    }
+
+    pub(crate) fn into_transaction(self) -> Transaction {
+        *self.transaction
+    }
+
+    fn new(uuid: TxUuid, read_version: u64, operation: Operation, new_files: Vec<String>) -> Self {
+        let rows = new_fragments(&operation).iter().filter_map(|f| f.physical_rows).sum::<usize>();
+        let transaction = Transaction {
+            read_version,
+            uuid: uuid.as_str().to_owned(),
+            operation,
+            tag: None,
+            transaction_properties: None,
+        };
+        Self { uuid, rows: rows as u64, new_files, transaction: Box::new(transaction) }
+    }
+
+    /// A commit over `table`, with the files that it brings.
+    fn over(
+        table: &TableHandle,
+        uuid: TxUuid,
+        operation: Operation,
+    ) -> Result<Self, SubstrateError> {
+        let files = new_files(table, &operation)?;
+        Ok(Self::new(uuid, table.version(), operation, files))
+    }
+}
+
+fn new_fragments(operation: &Operation) -> &[Fragment] {
+    match operation {
+        Operation::Append { fragments } | Operation::Overwrite { fragments, .. } => fragments,
+        Operation::Update { new_fragments, .. } => new_fragments,
+        _ => &[],
+    }
+}
+
+fn changed_fragments(operation: &Operation) -> &[Fragment] {
+    match operation {
+        Operation::Delete { updated_fragments, .. }
+        | Operation::Update { updated_fragments, .. } => updated_fragments,
+        _ => &[],
+    }
+}
+
+fn new_files(table: &TableHandle, operation: &Operation) -> Result<Vec<String>, SubstrateError> {
+    let data = new_fragments(operation).iter().flat_map(|f| &f.files).map(|f| table.data_path(f));
+    let deletions = changed_fragments(operation).iter().filter_map(|fragment| {
+        let file = fragment.deletion_file.as_ref()?;
+        Some(table.deletion_path(fragment.id, file))
+    });
+    data.chain(deletions).collect()
+}
+
+/// Stages the creation of a dataset at `path` with the rows of `batches`, which may be none. The
+/// metadata of the stream's schema becomes part of version 1 and stays in every later version.
+///
+/// # Errors
+///
+/// When there is a dataset at `path`, or its files cannot be written.
+pub async fn stage_create(
+    store: &Store,
+    path: &str,
+    batches: BatchStream,
+    uuid: TxUuid,
+) -> Result<StagedCommit, SubstrateError> {
+    object_path(path)?;
+    let params = WriteParams {
+        mode: WriteMode::Create,
+        session: Some(store.session()),
+        commit_handler: Some(store.listing_handler()),
+        enable_stable_row_ids: true,
+        ..common_params()
+    };
+    let uri = store.uri_of(path);
+    let insert = InsertBuilder::new(uri.as_str()).with_params(&params);
+    let staged = Box::pin(insert.execute_uncommitted_stream(engine_stream(batches))).await;
+    let staged =
+        staged.map_err(|error| SubstrateError::engine("staging a creation", path, error))?;
+    let files = new_fragments(&staged.operation).iter().flat_map(|fragment| &fragment.files);
+    let files = files.map(|file| format!("{path}/data/{}", file.path)).collect();
+    Ok(StagedCommit::new(uuid, 0, staged.operation, files))
+}
+
+/// Stages an append. Nothing checks keys: a keyed table is appended to only with rows whose keys
+/// are known to be absent.
+pub async fn stage_append(
+    table: &TableHandle,
+    batches: BatchStream,
+    uuid: TxUuid,
+) -> Result<StagedCommit, SubstrateError> {
+    let fragments = write_fragments(table, batches).await?;
+    StagedCommit::over(table, uuid, Operation::Append { fragments })
+}
+
+/// Stages an upsert by `key_columns`: rows with a known key replace the row, others are added. The
+/// batches carry every column; a key may occur in them once.
+pub async fn stage_upsert(
+    table: &TableHandle,
+    key_columns: &[&str],
+    batches: BatchStream,
+    uuid: TxUuid,
+) -> Result<StagedCommit, SubstrateError> {
+    let failed = |error| table.engine("staging an upsert", error);
+    let on = key_columns.iter().map(|column| (*column).to_owned()).collect();
+    let mut builder =
+        MergeInsertBuilder::try_new(Arc::clone(table.dataset()), on).map_err(failed)?;
+    builder
+        .when_matched(WhenMatched::UpdateAll)
+        .when_not_matched(WhenNotMatched::InsertAll)
+        .conflict_retries(0)
+        .skip_auto_cleanup(true)
+        // With an index on the key Lance takes an older path that checks less (design 03).
+        .use_index(false);
+    let job = builder.try_build().map_err(failed)?;
+    let staged = Box::pin(job.execute_uncommitted(engine_stream(batches))).await;
+    StagedCommit::over(table, uuid, staged.map_err(failed)?.transaction.operation)
+}
+
+/// Stages one commit that removes the rows that `removes` selects and adds `adds`: an insert, an
+/// update, a delete, or all three at once. Removed rows are marked in their fragments, which are
+/// not rewritten; added rows get new row ids.
+pub async fn stage_change(
+    table: &TableHandle,
+    removes: Option<RowFilter>,
+    adds: Option<BatchStream>,
+    uuid: TxUuid,
+) -> Result<StagedCommit, SubstrateError> {
+    let (updated_fragments, removed_fragment_ids) = match removes {
+        Some(filter) => mark_removed(table, filter).await?,
+        None => Default::default(),
+    };
+    let new_fragments = match adds {
+        Some(batches) => write_fragments(table, batches).await?,
+        None => Vec::new(),
+    };
+    let operation = update(removed_fragment_ids, updated_fragments, new_fragments);
+    StagedCommit::over(table, uuid, operation)
+}
+
+/// Stages a fence over `read_version`: it takes the next slot and changes nothing (K3).
+pub fn stage_fence(read_version: u64, uuid: TxUuid) -> StagedCommit {
+    StagedCommit::new(uuid, read_version, Operation::Append { fragments: Vec::new() }, Vec::new())
+}
+
+/// Stages the return from `read_version` to the content of `to_version` (K3).
+pub fn stage_restore(read_version: u64, to_version: u64, uuid: TxUuid) -> StagedCommit {
+    StagedCommit::new(uuid, read_version, Operation::Restore { version: to_version }, Vec::new())
+}
+
+/// Stages the replacement of whole fragments: those named go, and each batch becomes one new
+/// fragment, in order. What is not named is untouched.
+///
+/// # Errors
+///
+/// When a fragment is not in the table's version, or a batch has no rows.
+pub async fn stage_replace(
+    table: &TableHandle,
+    removed_fragment_ids: Vec<u64>,
+    batches: Vec<RecordBatch>,
+    uuid: TxUuid,
+) -> Result<StagedCommit, SubstrateError> {
+    let known = |id: &u64| table.dataset().fragments().iter().any(|fragment| fragment.id == *id);
+    if let Some(id) = removed_fragment_ids.iter().find(|id| !known(id)) {
+        let reason = format!("no fragment {id} in version {}", table.version());
+        return Err(SubstrateError::invalid(table.path(), reason));
+    }
+    let writes = batches.into_iter().map(|batch| write_one_fragment(table, batch));
+    let new_fragments = futures::future::try_join_all(writes).await?;
+    let operation = update(removed_fragment_ids, Vec::new(), new_fragments);
+    StagedCommit::over(table, uuid, operation)
+}
+
+fn update(
+    removed_fragment_ids: Vec<u64>,
+    updated_fragments: Vec<Fragment>,
+    new_fragments: Vec<Fragment>,
+) -> Operation {
+    Operation::Update {
+        removed_fragment_ids,
+        updated_fragments,
+        new_fragments,
+        fields_modified: Vec::new(),
+        compacted_sstables: Vec::new(),
+        fields_for_preserving_frag_bitmap: Vec::new(),
+        update_mode: Some(UpdateMode::RewriteRows),
+        inserted_rows_filter: None,
+        updated_fragment_offsets: None,
+    }
+}
+
+async fn write_one_fragment(
+    table: &TableHandle,
+    batch: RecordBatch,
+) -> Result<Fragment, SubstrateError> {
+    if batch.num_rows() == 0 {
+        return Err(SubstrateError::invalid(table.path(), "a fragment cannot be empty"));
+    }
+    let batches = BatchStream::of(batch.schema(), vec![batch]);
+    let mut fragments = write_fragments_with(table, batches, whole_fragment()).await?;
+    match (fragments.pop(), fragments.is_empty()) {
+        (Some(fragment), true) => Ok(fragment),
+        _ => Err(SubstrateError::invalid(table.path(), "a batch does not fit into one fragment")),
+    }
+}
+
+async fn write_fragments(
+    table: &TableHandle,
+    batches: BatchStream,
+) -> Result<Vec<Fragment>, SubstrateError> {
+    write_fragments_with(table, batches, common_params()).await
+}
+
+async fn write_fragments_with(
+    table: &TableHandle,
+    batches: BatchStream,
+    params: WriteParams,
+) -> Result<Vec<Fragment>, SubstrateError> {
+    let params = WriteParams { mode: WriteMode::Append, ..params };
+    let insert = InsertBuilder::new(Arc::clone(table.dataset())).with_params(&params);
+    let staged = Box::pin(insert.execute_uncommitted_stream(engine_stream(batches))).await;
+    match staged.map_err(|error| table.engine("staging rows", error))?.operation {
+        Operation::Append { fragments } => Ok(fragments),
+        other => Err(SubstrateError::invalid(table.path(), format!("staged as {}", other.name()))),
+    }
+}
+
+/// Marks rows as removed: fragments with a new deletion file, and the ids of those left empty.
+async fn mark_removed(
+    table: &TableHandle,
+    filter: RowFilter,
+) -> Result<(Vec<Fragment>, Vec<u64>), SubstrateError> {
+    let expression = table.expression(filter)?;
+    let delete = DeleteBuilder::from_expr(Arc::clone(table.dataset()), expression);
+    let staged = Box::pin(delete.execute_uncommitted()).await;
+    match staged.map_err(|error| table.engine("staging a removal", error))?.transaction.operation {
+        Operation::Delete { updated_fragments, deleted_fragment_ids, .. } => {
+            Ok((updated_fragments, deleted_fragment_ids))
+        }
+        other => Err(SubstrateError::invalid(table.path(), format!("staged as {}", other.name()))),
+    }
+}
+
+fn common_params() -> WriteParams {
+    // Cleanup is the graph's own workflow; Lance's would take versions that the graph pins.
+    WriteParams { auto_cleanup: None, skip_auto_cleanup: true, ..Default::default() }
+}
+
+fn whole_fragment() -> WriteParams {
+    WriteParams { max_rows_per_file: usize::MAX, max_bytes_per_file: usize::MAX, ..common_params() }
+}
+
+fn engine_stream(batches: BatchStream) -> SendableRecordBatchStream {
+    let schema: SchemaRef = batches.schema();
+    let batches = batches.map_err(|error| DataFusionError::External(Box::new(error)));
+    Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+}

@@ -1,0 +1,1 @@
+//! Guards of the surface that the design leans on.
