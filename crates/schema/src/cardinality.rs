@@ -75,7 +75,7 @@ fn bound(text: &str) -> Option<u32> {
 
 /// A text or a range is not a cardinality.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{found}` is not a cardinality: {rule}")]
+#[error("`{}` is not a cardinality: {rule}", found.escape_debug())]
 pub struct CardinalityError {
     /// The refused text.
     pub found: String,

@@ -14,7 +14,7 @@ pub const NAME_BYTES_MAX: usize = 64;
 #[non_exhaustive]
 pub enum NameError {
     /// The text is not in the grammar of names.
-    #[error("`{found}` is not a name: {rule}")]
+    #[error("`{}` is not a name: {rule}", found.escape_debug())]
     Grammar {
         /// The refused text.
         found: String,

@@ -242,7 +242,7 @@ fn check_values(values: &[String]) -> Result<(), TypeError> {
 #[non_exhaustive]
 pub enum TypeError {
     /// No type has this text.
-    #[error("`{found}` is not a property type")]
+    #[error("`{}` is not a property type", found.escape_debug())]
     Unknown {
         /// The refused text.
         found: String,
@@ -269,7 +269,7 @@ pub enum TypeError {
     #[error("an enum value must not be empty")]
     EmptyEnumValue,
     /// An enum value stands twice.
-    #[error("the enum value `{found}` is listed twice")]
+    #[error("the enum value `{}` is listed twice", found.escape_debug())]
     DuplicateEnumValue {
         /// The repeated value.
         found: String,

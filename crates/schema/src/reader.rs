@@ -30,7 +30,7 @@ pub enum DocumentError {
         message: String,
     },
     /// An attribute or section that the form does not have.
-    #[error("`{found}` is not known here; known are {known}")]
+    #[error("`{}` is not known here; known are {known}", found.escape_debug())]
     UnknownAttribute {
         /// The refused attribute.
         found: String,
@@ -328,7 +328,7 @@ fn text_of(
 
 fn wrong_value(place: Place, expected: &'static str, value: &DeValue<'_>) -> SchemaError {
     let found = match value {
-        DeValue::String(text) => format!("the string `{text}`"),
+        DeValue::String(text) => format!("the string `{}`", text.escape_debug()),
         DeValue::Integer(number) => format!("the integer {number}"),
         DeValue::Float(number) => format!("the float {number}"),
         DeValue::Boolean(flag) => format!("`{flag}`"),
