@@ -1,0 +1,141 @@
+//! What a process knows of itself and of its neighbours: facts for the ownership record, the gates
+//! that its handles share, and the attempts that are live in it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::{Arc, OnceLock};
+
+use graphwrite_gates::{GateManager, GateRegistry};
+use graphwrite_protocol_types::{AttemptId, Env, OwnerRecord, ProcessInstanceId};
+use parking_lot::Mutex;
+
+use crate::SystemEnv;
+
+/// One process, as far as the protocol is concerned. Handles of one process share its gates and
+/// know each other's attempts; a test makes several to model several processes.
+#[derive(Debug)]
+pub struct ProcessContext {
+    instance: ProcessInstanceId,
+    live: Mutex<BTreeSet<AttemptId>>,
+    gates: GateRegistry,
+}
+
+/// An attempt is live in this process for as long as this exists.
+#[derive(Debug)]
+pub(crate) struct LiveAttempt {
+    process: Arc<ProcessContext>,
+    attempt: AttemptId,
+}
+
+impl ProcessContext {
+    /// The context that all handles of this operating-system process share by default.
+    pub fn global() -> Arc<Self> {
+        static GLOBAL: OnceLock<Arc<ProcessContext>> = OnceLock::new();
+        Arc::clone(GLOBAL.get_or_init(|| Arc::new(Self::new(&SystemEnv::new()))))
+    }
+
+    /// A context that shares nothing, as another process would have it.
+    pub fn isolated(env: &dyn Env) -> Arc<Self> {
+        Arc::new(Self::new(env))
+    }
+
+    fn new(env: &dyn Env) -> Self {
+        let instance = ProcessInstanceId::mint(env);
+        Self { instance, live: Mutex::default(), gates: GateRegistry::new() }
+    }
+
+    /// This instance.
+    pub fn instance(&self) -> ProcessInstanceId {
+        self.instance
+    }
+
+    /// The gates of the graph at `canonical_root`, shared by all handles of this context.
+    pub(crate) fn gates(&self, canonical_root: &str, env: &Arc<dyn Env>) -> Arc<GateManager> {
+        self.gates.for_root(canonical_root, Arc::clone(env))
+    }
+
+    /// The record that an intent of this process carries.
+    pub fn owner(&self) -> OwnerRecord {
+        let pid = std::process::id();
+        OwnerRecord {
+            instance: self.instance,
+            pid,
+            pid_namespace: pid_namespace(),
+            boot_id: boot_id(),
+            process_start_ticks: process_start_ticks(pid),
+            host: host_name(),
+        }
+    }
+
+    /// The attempts that are live in this process.
+    pub fn live_attempts(&self) -> BTreeSet<AttemptId> {
+        self.live.lock().clone()
+    }
+
+    pub(crate) fn enter(self: &Arc<Self>, attempt: AttemptId) -> LiveAttempt {
+        self.live.lock().insert(attempt);
+        LiveAttempt { process: Arc::clone(self), attempt }
+    }
+}
+
+impl Drop for LiveAttempt {
+    fn drop(&mut self) {
+        self.process.live.lock().remove(&self.attempt);
+    }
+}
+
+/// The pid namespace of this process: a pid is a proof of death only inside one.
+pub(crate) fn pid_namespace() -> Option<String> {
+    fs::read_link("/proc/self/ns/pid").ok().map(|link| link.to_string_lossy().into_owned())
+}
+
+/// The boot of this machine.
+pub(crate) fn boot_id() -> Option<String> {
+    read_trimmed("/proc/sys/kernel/random/boot_id")
+}
+
+/// When the process `pid` started; none when it does not run.
+pub(crate) fn process_start_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The command's name, in parentheses, may hold anything; the start time is field 22.
+    let after_name = stat.rsplit_once(')')?.1;
+    let mut fields = after_name.split_whitespace();
+    let state = fields.next()?;
+    // A zombie process runs no code any more.
+    if state == "Z" || state == "X" {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+fn host_name() -> String {
+    read_trimmed("/proc/sys/kernel/hostname").unwrap_or_else(|| "unknown".to_owned())
+}
+
+fn read_trimmed(path: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_a_start_time_and_a_dead_one_has_none() {
+        assert!(process_start_ticks(std::process::id()).is_some());
+        assert_eq!(process_start_ticks(u32::MAX), None);
+    }
+
+    #[test]
+    fn an_attempt_is_live_until_its_mark_is_dropped() {
+        let env = SystemEnv::new();
+        let process = ProcessContext::isolated(&env);
+        let attempt = AttemptId::mint(&env);
+        let mark = process.enter(attempt);
+        assert!(process.live_attempts().contains(&attempt));
+        drop(mark);
+        assert!(process.live_attempts().is_empty());
+    }
+}
