@@ -20,6 +20,8 @@ pub(crate) enum Failure {
     File { path: PathBuf, source: io::Error },
     /// A check found faults; they are already printed.
     Found { check: &'static str, faults: usize },
+    /// A step of the suite failed.
+    Step { step: String, why: Box<Self> },
     /// A step of the demo did not show what it claims.
     Claim(String),
     /// No `protoc` for this machine.
@@ -55,6 +57,7 @@ impl fmt::Display for Failure {
             }
             Self::File { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Found { check, faults } => write!(f, "{check} found {faults} fault(s)"),
+            Self::Step { step, why } => write!(f, "FAILED at {step}: {why}"),
             Self::Claim(claim) => write!(f, "the demo did not show what it claims: {claim}"),
             Self::NoProtoc(why) => write!(
                 f,

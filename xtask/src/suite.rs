@@ -57,8 +57,8 @@ pub(crate) fn run(workspace: &Workspace, scope: Scope) -> Result<(), Failure> {
             Ok(outcome) => report.add(step.name, outcome, took),
             Err(failure) => {
                 report.print();
-                println!("FAILED at {}/{} {}: {failure}", index + 1, steps.len(), step.name);
-                return Err(failure);
+                let step = format!("{}/{} {}", index + 1, steps.len(), step.name);
+                return Err(Failure::Step { step, why: Box::new(failure) });
             }
         }
     }

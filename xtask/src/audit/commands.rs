@@ -26,7 +26,7 @@ struct Type {
     commands: Vec<Command>,
 }
 
-/// A variant of a command enum; for a struct, the field that holds its command.
+/// A variant of a command enum; for a struct, a field that may hold its command.
 struct Command {
     /// Empty when the type adds no word of its own.
     word: String,
@@ -51,11 +51,19 @@ impl Types {
             };
             let below = command.below.as_ref().and_then(|path| self.resolve(path, ty));
             match below {
-                Some(below) if !below.commands.is_empty() => self.walk(below, &words, found),
+                Some(below) if self.leads_on(below) => self.walk(below, &words, found),
                 _ if command.word.is_empty() => {}
                 _ => found.push(Found { name: words, place: command.place.clone() }),
             }
         }
+    }
+
+    /// Whether a command line must have a further word after this type's own arguments.
+    fn leads_on(&self, ty: &Type) -> bool {
+        ty.commands.iter().any(|command| {
+            let below = command.below.as_ref().and_then(|path| self.resolve(path, ty));
+            !command.word.is_empty() || below.is_some_and(|below| self.leads_on(below))
+        })
     }
 
     /// The type that `path` names as seen from the file of `user`; never `user` itself.
@@ -99,12 +107,15 @@ fn read_struct(source: &Source, item: &syn::ItemStruct) -> Option<Type> {
     if !is_root && !derives(&item.attrs, "Args") {
         return None;
     }
-    let commands = subcommand(&item.fields).map(|below| Command {
-        word: String::new(),
-        place: source.place(item.ident.span().start().line),
-        below: Some(below.clone()),
-    });
-    Some(new(source, &item.ident, is_root, commands.into_iter().collect()))
+    let place = source.place(item.ident.span().start().line);
+    let commands = nested(&item.fields)
+        .map(|below| Command {
+            word: String::new(),
+            place: place.clone(),
+            below: Some(below.clone()),
+        })
+        .collect();
+    Some(new(source, &item.ident, is_root, commands))
 }
 
 fn new(source: &Source, name: &syn::Ident, is_root: bool, commands: Vec<Command>) -> Type {
@@ -125,12 +136,19 @@ fn read_variant(source: &Source, variant: &syn::Variant) -> Command {
     }
 }
 
+/// The types of the fields whose own arguments or commands belong to the command line.
+fn nested(fields: &syn::Fields) -> impl Iterator<Item = &syn::Path> {
+    let marked = fields.iter().filter(|field| {
+        let word = |word| command_word(&field.attrs, word).is_some();
+        word("subcommand") || word("flatten")
+    });
+    marked.filter_map(|field| type_path(&field.ty))
+}
+
 /// The type of the field that is marked `#[command(subcommand)]`.
 fn subcommand(fields: &syn::Fields) -> Option<&syn::Path> {
-    let mut marked = fields.iter().filter(|field| {
-        command_word(&field.attrs, "subcommand").is_some()
-            || command_word(&field.attrs, "flatten").is_some()
-    });
+    let mut marked =
+        fields.iter().filter(|field| command_word(&field.attrs, "subcommand").is_some());
     marked.find_map(|field| type_path(&field.ty))
 }
 
@@ -198,6 +216,22 @@ mod tests {
                 "graphwrite branch create",
             ]
         );
+    }
+
+    #[test]
+    fn arguments_that_several_commands_share_do_not_hide_them() {
+        let text = format!(
+            "{ROOT}
+            #[derive(Subcommand)] enum Command {{ Init(InitArgs), Intent(IntentArgs) }}
+            #[derive(Args)] struct InitArgs {{ #[command(flatten)] output: OutputArgs }}
+            #[derive(Args)] struct OutputArgs {{ json: bool }}
+            #[derive(Args)] struct IntentArgs {{
+                #[command(flatten)] output: OutputArgs,
+                #[command(subcommand)] command: IntentCommand,
+            }}
+            #[derive(Subcommand)] enum IntentCommand {{ List }}"
+        );
+        assert_eq!(names(&[("main.rs", &text)]), ["graphwrite init", "graphwrite intent list"]);
     }
 
     #[test]

@@ -14,6 +14,9 @@ const SCHEMA: &str = "xtask/demo/schema.toml";
 const FLEET: &str = "xtask/demo/fleet.jsonl";
 const ARRIVALS: &str = "xtask/demo/arrivals.jsonl";
 
+/// The tool would choose this form itself on a terminal; the demo reads its output.
+const TABLE: &str = "--format=table";
+
 /// Builds the tool and runs the demo.
 ///
 /// # Errors
@@ -49,10 +52,11 @@ fn build(workspace: &Workspace) -> Result<(), Failure> {
 
 fn create(narrator: &Narrator<'_>) -> Result<(), Failure> {
     narrator.step("Create the graph. Its first manifest commit carries the schema.");
-    narrator.run(&["init", narrator.graph(), "--schema", SCHEMA], End::Done)?;
+    narrator.run(&["init", narrator.graph(), "--schema", SCHEMA, TABLE], End::Done)?;
 
     narrator.step("Load the fleet: 12 rows, five tables, one commit.");
-    narrator.run(&["load", narrator.graph(), "--data", FLEET, "--mode", "append"], End::Done)?;
+    narrator
+        .run(&["load", narrator.graph(), "--data", FLEET, "--mode", "append", TABLE], End::Done)?;
     holds(narrator, &[FLEET])
 }
 
@@ -61,25 +65,25 @@ fn kill(narrator: &Narrator<'_>) -> Result<(), Failure> {
         "Load the arrivals, and kill the process as soon as the first of the tables is committed. \
          One table has moved, the others have not, and nothing is published.",
     );
-    let load = ["load", narrator.graph(), "--data", ARRIVALS, "--mode", "append"];
+    let load = ["load", narrator.graph(), "--data", ARRIVALS, "--mode", "append", TABLE];
     narrator.run(&[&load[..], &["--fault", "post_effect:abort"]].concat(), End::Killed)?;
 
     narrator.step("The graph says what it is now: one attempt is pending.");
-    narrator.run(&["status", narrator.graph()], End::Done)?;
+    narrator.run(&["status", narrator.graph(), TABLE], End::Done)?;
     Ok(())
 }
 
 /// Gives the id of the attempt that the killed process left behind.
 fn explain(narrator: &Narrator<'_>) -> Result<String, Failure> {
     narrator.step("The attempt wrote down its intent before its first effect.");
-    narrator.run(&["intent", "list", narrator.graph()], End::Done)?;
+    narrator.run(&["intent", "list", narrator.graph(), TABLE], End::Done)?;
     let attempts = pending(narrator)?;
     let [attempt] = attempts.as_slice() else {
         return Err(Failure::Claim(format!("expected one pending attempt, found {attempts:?}")));
     };
 
     narrator.step("So anybody can tell what landed, and what recovery will do about it.");
-    narrator.run(&["intent", "explain", narrator.graph(), attempt], End::Done)?;
+    narrator.run(&["intent", "explain", narrator.graph(), attempt, TABLE], End::Done)?;
     Ok(attempt.clone())
 }
 
@@ -95,11 +99,11 @@ fn heal(narrator: &Narrator<'_>, attempt: &str) -> Result<(), Failure> {
         "The next write heals the graph by itself, then does its own work. There is no repair step, \
          no restart and no server; any process can do this.",
     );
-    let load = ["load", narrator.graph(), "--data", ARRIVALS, "--mode", "append"];
+    let load = ["load", narrator.graph(), "--data", ARRIVALS, "--mode", "append", TABLE];
     narrator.run(&load, End::Done)?;
 
     narrator.step("Nothing is pending any more.");
-    narrator.run(&["intent", "list", narrator.graph()], End::Done)?;
+    narrator.run(&["intent", "list", narrator.graph(), TABLE], End::Done)?;
     let left = pending(narrator)?;
     narrator
         .claim(left.is_empty(), &format!("attempt {attempt} is resolved, pending: {left:?}"))?;
@@ -109,13 +113,13 @@ fn heal(narrator: &Narrator<'_>, attempt: &str) -> Result<(), Failure> {
     holds(narrator, &[FLEET, ARRIVALS])?;
 
     narrator.step("The history knows two graph commits; the killed load is none.");
-    narrator.run(&["commit", "log", narrator.graph()], End::Done)?;
+    narrator.run(&["commit", "log", narrator.graph(), TABLE], End::Done)?;
     Ok(())
 }
 
 fn verify(narrator: &Narrator<'_>) -> Result<(), Failure> {
     narrator.step("An independent check reads everything that is stored, past every cache.");
-    narrator.run(&["verify", narrator.graph()], End::Done)?;
+    narrator.run(&["verify", narrator.graph(), TABLE], End::Done)?;
     Ok(())
 }
 
