@@ -129,3 +129,26 @@ fn said(status: ExitStatus) -> String {
         None => "killed".to_owned(),
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    const ABORTED: i32 = 6;
+    const EXITED_WITH_1: i32 = 1 << 8;
+
+    #[test]
+    fn only_a_signal_counts_as_killed() {
+        assert!(is(ExitStatus::from_raw(ABORTED), End::Killed));
+        assert!(!is(ExitStatus::from_raw(EXITED_WITH_1), End::Killed));
+        assert!(!is(ExitStatus::from_raw(0), End::Killed));
+    }
+
+    #[test]
+    fn only_exit_code_0_counts_as_done() {
+        assert!(is(ExitStatus::from_raw(0), End::Done));
+        assert!(!is(ExitStatus::from_raw(EXITED_WITH_1), End::Done));
+        assert!(!is(ExitStatus::from_raw(ABORTED), End::Done));
+    }
+}
