@@ -41,17 +41,9 @@ impl SchemaDocument {
         &self.types
     }
 
-    /// Adds the line of the text to an error: that of its place, or of what encloses it.
-    pub(crate) fn locate(&self, mut error: SchemaError) -> SchemaError {
-        let mut place = Some(error.place.clone());
-        while let Some(at) = place {
-            if let Some(line) = self.lines.get(&at) {
-                error.line = Some(*line);
-                break;
-            }
-            place = at.parent();
-        }
-        error
+    /// Adds the line of the text at which an error's place begins.
+    pub(crate) fn locate(&self, error: SchemaError) -> SchemaError {
+        SchemaError { line: self.lines.get(&error.place).copied(), ..error }
     }
 }
 

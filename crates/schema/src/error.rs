@@ -30,12 +30,6 @@ impl Place {
         }
     }
 
-    /// The place that encloses this one; none for the schema itself.
-    pub(crate) fn parent(&self) -> Option<Self> {
-        let split = self.0.rfind('.').unwrap_or(0);
-        (!self.0.is_empty()).then(|| Self(self.0[..split].to_owned()))
-    }
-
     /// The path; `schema` for the schema as a whole.
     pub fn as_str(&self) -> &str {
         if self.0.is_empty() { "schema" } else { &self.0 }
