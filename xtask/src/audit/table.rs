@@ -56,12 +56,15 @@ const fn row(name: &'static str, protocol: Protocol, says: &'static str) -> Entr
 use Protocol::{AuthorityFirst, Control, GraphWrite, Port, ReadOnly};
 
 /// Every entry point, in the order of the page.
-pub(crate) const ENTRY_POINTS: [EntryPoint; 22] = [
+pub(crate) const ENTRY_POINTS: [EntryPoint; 25] = [
     row("Graph::create", AuthorityFirst, "Creates a graph with the first commit of its manifest."),
     row("Graph::open", ReadOnly, "Opens a graph for reading and writing."),
     row("Graph::open_read_only", ReadOnly, "Opens a graph whose handle cannot write."),
     row("Graph::load", GraphWrite("load"), "Loads rows into many tables in one graph commit."),
     row("Graph::snapshot", ReadOnly, "Captures a branch head or a commit for reading."),
+    row("Snapshot::table", ReadOnly, "Opens one table of a snapshot, pinned to its version."),
+    row("SnapshotTable::count_rows", ReadOnly, "Counts the rows of a pinned table."),
+    row("SnapshotTable::scan", ReadOnly, "Streams the rows of a pinned table."),
     row("Graph::log", ReadOnly, "Lists the graph commits of a branch."),
     row("Graph::pending_intents", ReadOnly, "Lists the attempts that are not resolved."),
     row("Graph::recover", Control, "Resolves pending attempts in place."),
