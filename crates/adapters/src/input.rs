@@ -1,0 +1,27 @@
+//! The input of a load: JSON lines or record batches, decoded into typed columns with the place of
+//! every row. It must not know what the graph holds.
+
+mod assembly;
+mod batch;
+mod builder;
+mod calendar;
+mod cells;
+mod json;
+mod limits;
+mod suggest;
+mod table;
+mod violation;
+pub(crate) mod within;
+
+#[cfg(test)]
+mod tests;
+
+pub use builder::{InputBuilder, InputError};
+pub use limits::{LimitExceeded, LoadLimits};
+pub use table::{LoadInput, TableInput};
+pub use violation::{Place, Rule, Violation, Violations};
+
+pub(crate) use calendar::{format_date, format_datetime};
+pub(crate) use json::write_string;
+pub(crate) use table::{Part, identity_column, row_key_text};
+pub(crate) use violation::{Faults, quoted};

@@ -1,0 +1,314 @@
+//! Reads the input of a load, line by line or batch by batch, and closes it: everything that the
+//! rows alone can show to be wrong is found here. It reads no storage.
+
+use std::collections::BTreeMap;
+
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use graphwrite_protocol_types::{SchemaHash, TableIdentity};
+use graphwrite_schema::GraphSchema;
+use thiserror::Error;
+
+use super::assembly::{Assembly, FieldFault, RowText, member};
+use super::json::{Json, Members, parse};
+use super::limits::{LimitExceeded, LoadLimits, Usage};
+use super::suggest::nearest;
+use super::table::{LoadInput, Origin, Part, TableInput};
+use super::violation::{Faults, Place, Rule, Violation, Violations, quoted};
+use super::{batch, within};
+
+/// The longest line, so that a single value fits Arrow's 32-bit offsets.
+const LINE_BYTES_MAX: usize = 1 << 30;
+
+/// The input of a load cannot be used; nothing was written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// Rows break rules.
+    #[error(transparent)]
+    Invalid(#[from] Violations),
+    /// There is more than the limits allow.
+    #[error(transparent)]
+    Limit(#[from] LimitExceeded),
+    /// The columns could not be built; a fault of ours.
+    #[error("the rows could not be built into columns: {0}")]
+    Columns(#[from] ArrowError),
+}
+
+/// Collects the rows of one load.
+pub struct InputBuilder {
+    schema: GraphSchema,
+    hash: SchemaHash,
+    limits: LoadLimits,
+    errors_max: usize,
+    tables: BTreeMap<TableIdentity, Assembly>,
+    usage: Usage,
+    faults: Faults,
+}
+
+impl InputBuilder {
+    /// Rows of the types of `schema`, within the default limits; one fault is listed, others are
+    /// counted.
+    pub fn new(schema: &GraphSchema) -> Self {
+        Self {
+            hash: schema.hash(),
+            schema: schema.clone(),
+            limits: LoadLimits::default(),
+            errors_max: 1,
+            tables: BTreeMap::new(),
+            usage: Usage::default(),
+            faults: Faults::new(1),
+        }
+    }
+
+    /// Sets how much the load may hold.
+    #[must_use]
+    pub fn with_limits(mut self, limits: LoadLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets how many faults are listed, at least one. Set it before the first row.
+    #[must_use]
+    pub fn with_errors_max(mut self, errors_max: usize) -> Self {
+        self.errors_max = errors_max;
+        self.faults = Faults::new(errors_max);
+        self
+    }
+
+    /// Faults so far. A caller that wants the first only may stop reading when this is not 0.
+    pub fn faults(&self) -> u64 {
+        self.faults.total()
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> u64 {
+        self.usage.rows
+    }
+
+    /// Adds one line of a JSONL file. Blank lines are skipped, and a byte order mark before the
+    /// first. A bad row is remembered and reported by [`InputBuilder::finish`].
+    ///
+    /// # Errors
+    /// [`InputError::Limit`]; the load is to be given up.
+    pub fn push_json_line(&mut self, line: u64, text: &str) -> Result<(), InputError> {
+        let text = if line == 1 { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text };
+        if text.trim_matches([' ', '\t', '\r', '\n']).is_empty() {
+            return Ok(());
+        }
+        if text.len() > LINE_BYTES_MAX {
+            self.refuse_line(line, Rule::Json, None, "the line is longer than 1 GiB".into());
+            return Ok(());
+        }
+        match parse(text) {
+            Ok(Json::Object(members)) => self.push_row(line, text.len() as u64, &members),
+            Ok(other) => {
+                let message = format!("a row is an object, not {}", other.kind());
+                self.refuse_line(line, Rule::Shape, None, message);
+                Ok(())
+            }
+            Err(error) => {
+                self.refuse_line(line, Rule::Json, None, error.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds record batches' rows to the table of a type. Columns go by name; a nullable one may be
+    /// missing, and so may the id of an edge that has none of its own. NaN and infinities, for
+    /// which JSON has no form, are values here.
+    ///
+    /// # Errors
+    /// [`InputError::Limit`], or columns that cannot be built; the load is to be given up.
+    pub fn push_batch(&mut self, table: &str, rows: &RecordBatch) -> Result<(), InputError> {
+        let Some(def) = self.schema.by_name(table) else {
+            let names = self.schema.types().iter().map(|def| def.name.as_str());
+            let message = unknown_type("type", table, names);
+            self.refuse(Place::Table(table.to_owned()), Rule::UnknownType, None, message);
+            return Ok(());
+        };
+        let identity = def.identity;
+        let Some(assembly) = self.assembly(identity)? else { return Ok(()) };
+        let first = assembly.batch_rows;
+        assembly.batch_rows += rows.num_rows() as u64;
+        let checked = batch::conform(&assembly.def, &assembly.schema, rows)?;
+        let batch = match checked {
+            Ok(batch) => batch,
+            Err(faults) => {
+                faults.into_iter().for_each(|fault| {
+                    self.faults.push(fault.at(table, first));
+                });
+                return Ok(());
+            }
+        };
+        self.usage.rows += batch.num_rows() as u64;
+        self.usage.bytes += batch.get_array_memory_size() as u64;
+        if batch.num_rows() > 0 {
+            let part = Part { batch, origin: Origin::Rows { first } };
+            self.assembly(identity)?.into_iter().for_each(|table| table.parts.push(part.clone()));
+        }
+        Ok(self.usage.check(&self.limits)?)
+    }
+
+    /// Closes the input.
+    ///
+    /// # Errors
+    /// The faults of the rows, those between them included: a key or a unique value that occurs
+    /// twice.
+    pub fn finish(mut self) -> Result<LoadInput, InputError> {
+        let mut tables = Vec::with_capacity(self.tables.len());
+        for (_, mut assembly) in std::mem::take(&mut self.tables) {
+            assembly.build()?;
+            if !assembly.parts.is_empty() {
+                let Assembly { def, schema, parts, .. } = assembly;
+                let table = TableInput::new(&def, schema, parts)?;
+                within::check(&self.schema, &table, &mut self.faults)?;
+                tables.push(table);
+            }
+        }
+        self.faults.into_result()?;
+        Ok(LoadInput { schema: self.hash, tables, errors_max: self.errors_max })
+    }
+
+    fn push_row(
+        &mut self,
+        line: u64,
+        bytes: u64,
+        members: &Members<'_>,
+    ) -> Result<(), InputError> {
+        let found = match self.type_of(members) {
+            Ok(found) => found,
+            Err((field, rule, message)) => {
+                self.refuse_line(line, rule, field, message);
+                return Ok(());
+            }
+        };
+        let empty = Members::new();
+        let data = match member(members, "data") {
+            None => &empty,
+            Some(Json::Object(data)) => data,
+            Some(other) => {
+                let message = format!("`data` is an object, not {}", other.kind());
+                self.refuse_line(line, Rule::Shape, Some("data"), message);
+                return Ok(());
+            }
+        };
+        let row = RowText { from: member(members, "from"), to: member(members, "to"), data };
+        self.push_typed(line, bytes, found, &row)
+    }
+
+    fn push_typed(
+        &mut self,
+        line: u64,
+        bytes: u64,
+        identity: TableIdentity,
+        row: &RowText<'_, '_>,
+    ) -> Result<(), InputError> {
+        let Some(table) = self.assembly(identity)? else { return Ok(()) };
+        let before = table.open_bytes();
+        let faults = table.push(line, bytes, row);
+        let name = table.def.name.clone();
+        let built = if table.is_full() { table.build()? } else { 0 };
+        let after = table.open_bytes();
+        self.usage.bytes = (self.usage.bytes + after + built).saturating_sub(before);
+        self.usage.rows += u64::from(faults.is_empty());
+        self.refuse_fields(line, &name, faults);
+        Ok(self.usage.check(&self.limits)?)
+    }
+
+    fn refuse_fields(&mut self, line: u64, table: &str, faults: Vec<FieldFault>) {
+        for (field, misfit) in faults {
+            self.faults.push(Violation {
+                place: Place::Line(line),
+                table: Some(table.to_owned()),
+                field,
+                rule: misfit.rule,
+                found: Some(misfit.found),
+                message: misfit.message,
+            });
+        }
+    }
+
+    fn refuse_line(&mut self, line: u64, rule: Rule, field: Option<&str>, message: String) {
+        self.refuse(Place::Line(line), rule, field, message);
+    }
+
+    fn refuse(&mut self, place: Place, rule: Rule, field: Option<&str>, message: String) {
+        let field = field.map(quoted);
+        self.faults.push(Violation { place, table: None, field, rule, found: None, message });
+    }
+
+    fn assembly(&mut self, identity: TableIdentity) -> Result<Option<&mut Assembly>, InputError> {
+        if !self.tables.contains_key(&identity) {
+            let def = self.schema.by_identity(identity);
+            let Some(table) = def.and_then(|def| Assembly::new(&self.schema, def)) else {
+                return Ok(None);
+            };
+            self.tables.insert(identity, table);
+            self.usage.tables = self.tables.len();
+            self.usage.check(&self.limits)?;
+        }
+        Ok(self.tables.get_mut(&identity))
+    }
+
+    /// The type that a line names, if it has the form of a row.
+    fn type_of(&self, members: &Members<'_>) -> Result<TableIdentity, ShapeFault> {
+        let (field, name) = match (member(members, "type"), member(members, "edge")) {
+            (Some(name), None) => ("type", name),
+            (None, Some(name)) => ("edge", name),
+            (Some(_), Some(_)) => {
+                return Err((Some("edge"), Rule::Shape, "a row has `type` or `edge`, not both".into()));
+            }
+            (None, None) => {
+                let message = "a row names its type: `type` for a node, `edge` for an edge";
+                return Err((None, Rule::Shape, message.into()));
+            }
+        };
+        let Json::Text(name) = name else {
+            let message = format!("`{field}` is a name, not {}", name.kind());
+            return Err((Some(field), Rule::Shape, message));
+        };
+        refuse_strangers(members, field)?;
+        self.named(field, name)
+    }
+
+    fn named(&self, field: &'static str, name: &str) -> Result<TableIdentity, ShapeFault> {
+        let is_node = field == "type";
+        match self.schema.by_name(name) {
+            Some(def) if def.is_node() == is_node => Ok(def.identity),
+            Some(_) => {
+                let right = if is_node { "edge" } else { "type" };
+                let message = format!("`{name}` is no {field}; write `\"{right}\":\"{name}\"`");
+                Err((Some(field), Rule::UnknownType, message))
+            }
+            None => {
+                let alike = self.schema.types().iter().filter(|def| def.is_node() == is_node);
+                let message = unknown_type(field, name, alike.map(|def| def.name.as_str()));
+                Err((Some(field), Rule::UnknownType, message))
+            }
+        }
+    }
+}
+
+type ShapeFault = (Option<&'static str>, Rule, String);
+
+fn refuse_strangers(members: &Members<'_>, field: &'static str) -> Result<(), ShapeFault> {
+    let allowed: &[&str] =
+        if field == "type" { &["type", "data"] } else { &["edge", "from", "to", "data"] };
+    match members.iter().find(|(name, _)| !allowed.contains(&name.as_ref())) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let name = quoted(name);
+            let message = format!("a row has no `{name}`; properties belong into `data`");
+            Err((None, Rule::Shape, message))
+        }
+    }
+}
+
+fn unknown_type<'n>(kind: &str, name: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+    let hint = match nearest(name, names) {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None => String::new(),
+    };
+    format!("the schema has no {kind} `{}`{hint}", quoted(name))
+}

@@ -1,0 +1,87 @@
+//! How much one request may hold. Exceeding it is refused before anything is armed.
+
+use graphwrite_protocol_types::Answer;
+use thiserror::Error;
+
+/// Bounds of one load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoadLimits {
+    /// Rows in all tables together.
+    pub rows_max: u64,
+    /// Bytes of memory that the decoded rows may take. Rows that are not yet built into a batch
+    /// count by the length of their lines.
+    pub bytes_max: u64,
+    /// Tables with at least one row.
+    pub tables_max: usize,
+}
+
+impl Default for LoadLimits {
+    fn default() -> Self {
+        Self { rows_max: 50_000_000, bytes_max: 2 << 30, tables_max: 1_024 }
+    }
+}
+
+/// A request is larger than allowed; nothing was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LimitExceeded {
+    /// Too many rows.
+    #[error("the input has more than {max} rows; split it into several loads")]
+    Rows {
+        /// The limit.
+        max: u64,
+    },
+    /// Too much memory.
+    #[error("the input takes more than {max} bytes of memory; split it into several loads")]
+    Bytes {
+        /// The limit, in bytes.
+        max: u64,
+    },
+    /// Too many tables.
+    #[error("the input has rows of more than {max} types; split it into several loads")]
+    Tables {
+        /// The limit.
+        max: usize,
+    },
+}
+
+impl Answer for LimitExceeded {
+    fn code(&self) -> &'static str {
+        "limit_exceeded"
+    }
+
+    fn may_retry(&self) -> bool {
+        false
+    }
+
+    fn had_no_effect(&self) -> bool {
+        true
+    }
+
+    fn help(&self) -> String {
+        "the graph is unchanged; split the input into several loads or raise the limit".into()
+    }
+}
+
+/// What a request holds so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Usage {
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
+    pub(crate) tables: usize,
+}
+
+impl Usage {
+    pub(crate) fn check(&self, limits: &LoadLimits) -> Result<(), LimitExceeded> {
+        if self.rows > limits.rows_max {
+            return Err(LimitExceeded::Rows { max: limits.rows_max });
+        }
+        if self.bytes > limits.bytes_max {
+            return Err(LimitExceeded::Bytes { max: limits.bytes_max });
+        }
+        if self.tables > limits.tables_max {
+            return Err(LimitExceeded::Tables { max: limits.tables_max });
+        }
+        Ok(())
+    }
+}

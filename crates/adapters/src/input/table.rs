@@ -1,0 +1,180 @@
+//! The decoded input of a load: typed batches per table, and where each row came from. It is
+//! complete and free of faults that the rows alone show; it knows nothing of the graph's content.
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_cast::display::array_value_to_string;
+use arrow_schema::{ArrowError, SchemaRef};
+use graphwrite_protocol_types::{SchemaHash, TableIdentity};
+use graphwrite_schema::{EDGE_ID, TypeDef};
+
+use super::violation::{Place, quoted};
+use crate::keys::{KeyColumn, RowIndex, key_text};
+
+/// Everything that one load brings, valid in itself. It may be prepared any number of times.
+#[derive(Debug)]
+pub struct LoadInput {
+    pub(crate) schema: SchemaHash,
+    pub(crate) tables: Vec<TableInput>,
+    pub(crate) errors_max: usize,
+}
+
+impl LoadInput {
+    /// Hash of the schema that the rows were decoded by.
+    pub fn schema(&self) -> SchemaHash {
+        self.schema
+    }
+
+    /// The tables with at least one row, in identity order.
+    pub fn tables(&self) -> &[TableInput] {
+        &self.tables
+    }
+
+    /// Rows of all tables.
+    pub fn rows(&self) -> u64 {
+        self.tables.iter().map(|table| table.rows() as u64).sum()
+    }
+
+    pub(crate) fn table(&self, identity: TableIdentity) -> Option<&TableInput> {
+        self.tables.iter().find(|table| table.identity == identity)
+    }
+}
+
+/// The rows of one table.
+#[derive(Debug)]
+pub struct TableInput {
+    pub(crate) identity: TableIdentity,
+    pub(crate) name: String,
+    pub(crate) schema: SchemaRef,
+    pub(crate) parts: Vec<Part>,
+    /// The rows by the value of the column that tells them apart.
+    pub(crate) keys: RowIndex,
+    pub(crate) key_column: String,
+    /// The columns of the key as people know it.
+    named_by: Vec<String>,
+}
+
+/// Some rows of a table, and where they came from.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    pub(crate) batch: RecordBatch,
+    pub(crate) origin: Origin,
+}
+
+/// Where the rows of a part came from.
+#[derive(Debug, Clone)]
+pub(crate) enum Origin {
+    /// The line of each row.
+    Lines(Vec<u64>),
+    /// The number of the first row among all that were given for the table.
+    Rows { first: u64 },
+}
+
+impl TableInput {
+    pub(crate) fn new(
+        def: &TypeDef,
+        schema: SchemaRef,
+        parts: Vec<Part>,
+    ) -> Result<Self, ArrowError> {
+        let key_column = identity_column(def).to_owned();
+        let at = schema.index_of(&key_column)?;
+        let columns = parts.iter().map(|part| vec![ArrayRef::clone(part.batch.column(at))]);
+        let keys = RowIndex::new([schema.field(at).data_type().clone()], columns)?;
+        let (identity, name) = (def.identity, def.name.clone());
+        let named_by = def.key_columns().into_iter().map(str::to_owned).collect();
+        Ok(Self { identity, name, schema, parts, keys, key_column, named_by })
+    }
+
+    /// The table.
+    pub fn identity(&self) -> TableIdentity {
+        self.identity
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its rows; every column of the table, in the table's order.
+    pub fn batches(&self) -> impl Iterator<Item = &RecordBatch> {
+        self.parts.iter().map(|part| &part.batch)
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.batches().map(RecordBatch::num_rows).sum()
+    }
+
+    /// Where a row came from. Rows are counted from 0 over all batches.
+    pub fn place(&self, row: usize) -> Place {
+        let Some((part, at)) = self.locate(row) else { return Place::Table(self.name.clone()) };
+        match &part.origin {
+            Origin::Lines(lines) => Place::Line(lines[at]),
+            Origin::Rows { first } => {
+                Place::Row { table: self.name.clone(), row: first + at as u64 }
+            }
+        }
+    }
+
+    /// A row's key as text; for an edge without an id of its own, its ends.
+    pub(crate) fn key_text(&self, row: usize) -> String {
+        let Some((part, at)) = self.locate(row) else { return String::new() };
+        row_key_text(&part.batch, &self.named_by, at)
+    }
+
+    /// The values of some columns in one row, as text.
+    pub(crate) fn value_text(&self, columns: &[String], row: usize) -> Result<String, ArrowError> {
+        let Some((part, at)) = self.locate(row) else { return Ok(String::new()) };
+        let text = |name: &String| {
+            let column = part.batch.column(self.schema.index_of(name)?);
+            Ok(quoted(&array_value_to_string(column, at)?))
+        };
+        Ok(columns.iter().map(text).collect::<Result<Vec<_>, ArrowError>>()?.join(", "))
+    }
+
+    /// The columns of the key as people know it, joined.
+    pub(crate) fn key_names(&self) -> String {
+        self.named_by.join(", ")
+    }
+
+    pub(crate) fn locate(&self, row: usize) -> Option<(&Part, usize)> {
+        let mut at = row;
+        for part in &self.parts {
+            let rows = part.batch.num_rows();
+            if at < rows {
+                return Some((part, at));
+            }
+            at -= rows;
+        }
+        None
+    }
+
+    /// The columns of every part, by name.
+    pub(crate) fn columns(&self, names: &[&str]) -> Result<Vec<Vec<ArrayRef>>, ArrowError> {
+        let indices = names.iter().map(|name| self.schema.index_of(name));
+        let indices = indices.collect::<Result<Vec<_>, _>>()?;
+        let of_part = |batch: &RecordBatch| {
+            indices.iter().map(|at| ArrayRef::clone(batch.column(*at))).collect()
+        };
+        Ok(self.batches().map(of_part).collect())
+    }
+}
+
+/// The one column that tells the rows of a table apart: a node's key, an edge's id. The id of an
+/// edge without parallels is a function of its ends, so both say the same.
+pub(crate) fn identity_column(def: &TypeDef) -> &str {
+    def.key_property().map_or(EDGE_ID, |key| key.name.as_str())
+}
+
+/// The values of key columns in one row, as text.
+pub(crate) fn row_key_text(batch: &RecordBatch, columns: &[String], row: usize) -> String {
+    let text = |column: &String| {
+        let keys = KeyColumn::of(batch.column_by_name(column)?)?;
+        Some(key_text(keys.value(row)))
+    };
+    columns.iter().filter_map(text).collect::<Vec<_>>().join(" -> ")
+}
+
+/// Whether rows of a type are told apart by their ends.
+pub(crate) fn is_keyed_by_ends(def: &TypeDef) -> bool {
+    def.edge().is_some_and(|edge| !edge.multi)
+}
