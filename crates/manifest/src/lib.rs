@@ -1,1 +1,40 @@
-//! Placeholder until the crate is written.
+//! `__manifest`, the one authority of a graph (K2): its rows, its state at one version, its lineage
+//! and outcomes, and the strict publish that arbitrates a complete read set. It must not know how
+//! tables are written, what an intent's object looks like, or when a write may publish.
+
+mod arbitration;
+mod batch;
+mod change;
+mod decision;
+mod declared;
+mod error;
+mod facts;
+mod hot;
+mod init;
+mod landing;
+mod lookup;
+mod manifest;
+mod publish;
+mod reading;
+mod root;
+mod rows;
+mod spill;
+mod state;
+mod transition;
+
+#[cfg(test)]
+mod tests;
+
+pub use batch::RowEncodeError;
+pub use declared::SchemaFault;
+pub use error::{Damage, InitError, ManifestError, OpenError};
+pub use facts::{AGE_FLOOR_S_DEFAULT, AGE_FLOOR_S_MIN, GraphFacts};
+pub use init::InitRequest;
+pub use landing::Patience;
+pub use manifest::Manifest;
+pub use reading::MANIFEST_PATH;
+pub use root::{RootContents, judge_root};
+pub use rows::{CommitRow, OutcomeKind, OutcomeRow, ROW_VERSION, RowError};
+pub use spill::ColdFragment;
+pub use state::ManifestState;
+pub use transition::{InvalidTransition, PinFate, PinMove, PublishOutcome, Transition};

@@ -1,0 +1,223 @@
+//! The hot rows after a transition: pure, no storage, no arbitration. It owns what a transition may
+//! change and refuses one that contradicts itself or the state.
+
+use std::collections::BTreeSet;
+
+use graphwrite_protocol_types::{
+    CommitId, HeadChange, Intent, LiveHead, ManifestDelta, NextHead, Parents, Pin, PinSlot,
+    SchemaChange, TableHeadToken, TableIdentity,
+};
+
+use crate::declared::declared_tables;
+use crate::hot::{HotRows, Written};
+use crate::rows::{CommitRow, GraphHeadRow, OutcomeKind, OutcomeRow, SchemaRow};
+use crate::transition::{InvalidTransition, PinFate, PinMove};
+
+/// Where and when a transition is recorded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stamp {
+    /// The manifest version that it will have.
+    pub(crate) version: u64,
+    pub(crate) branch_record: u64,
+    pub(crate) at_unix_us: u64,
+}
+
+impl HotRows {
+    /// Applies the graph commit of `intent` and gives its row.
+    pub(crate) fn apply_commit(
+        &mut self,
+        intent: &Intent,
+        delta: &ManifestDelta,
+        stamp: Stamp,
+    ) -> Result<CommitRow, InvalidTransition> {
+        let commit = commit_row(intent, self.graph_head.value.commit, stamp)?;
+        let version = stamp.version;
+        if let Some(schema) = &delta.schema {
+            self.apply_schema(schema, delta, version)?;
+        }
+        self.apply_heads(&delta.heads, version)?;
+        self.check_identities()?;
+        let value = GraphHeadRow { commit: Some(commit.commit) };
+        self.graph_head = Written { version, value };
+        self.commits.push(commit.clone());
+        let kind = OutcomeKind::Committed { commit: commit.commit };
+        self.outcomes.push(outcome_row(intent, kind, stamp));
+        Ok(commit)
+    }
+
+    /// A newly declared table starts absent; one that is no longer declared must be dropped by the
+    /// same delta.
+    fn apply_schema(
+        &mut self,
+        schema: &SchemaChange,
+        delta: &ManifestDelta,
+        version: u64,
+    ) -> Result<(), InvalidTransition> {
+        let declared = declared_tables(schema.hash, &schema.canonical)?;
+        self.check_dropped(&declared, delta)?;
+        for identity in declared {
+            let absent = Written { version, value: TableHeadToken::Absent };
+            let head = self.heads.entry(identity).or_insert(absent);
+            if head.value == TableHeadToken::Tombstoned {
+                return Err(InvalidTransition::Tombstoned { identity });
+            }
+        }
+        let value = SchemaRow { hash: schema.hash, canonical: schema.canonical.clone() };
+        self.schema = Written { version, value };
+        Ok(())
+    }
+
+    fn check_dropped(
+        &self,
+        declared: &BTreeSet<TableIdentity>,
+        delta: &ManifestDelta,
+    ) -> Result<(), InvalidTransition> {
+        let dropped = |identity: &TableIdentity| {
+            let drops = |change: &HeadChange| {
+                change.identity == *identity && change.next == NextHead::Tombstoned
+            };
+            delta.heads.iter().any(drops)
+        };
+        let left = self.heads.iter().find(|(identity, head)| {
+            head.value != TableHeadToken::Tombstoned
+                && !declared.contains(identity)
+                && !dropped(identity)
+        });
+        match left {
+            Some((identity, _)) => Err(InvalidTransition::NotDropped { identity: *identity }),
+            None => Ok(()),
+        }
+    }
+
+    fn apply_heads(
+        &mut self,
+        changes: &[HeadChange],
+        version: u64,
+    ) -> Result<(), InvalidTransition> {
+        let mut seen = BTreeSet::new();
+        changes.iter().try_for_each(|HeadChange { identity, next }| {
+            let identity = *identity;
+            if !seen.insert(identity) {
+                return Err(InvalidTransition::Twice { identity });
+            }
+            let undeclared = InvalidTransition::Undeclared { identity };
+            let head = self.heads.get_mut(&identity).ok_or(undeclared)?;
+            if head.value == TableHeadToken::Tombstoned {
+                return Err(InvalidTransition::Tombstoned { identity });
+            }
+            *head = Written { version, value: head_after(identity, next)? };
+            Ok(())
+        })
+    }
+
+    /// No two declared tables share a stable id, and no two lifetimes of any table share an
+    /// incarnation id, so that two branches can never have minted one identity twice.
+    pub(crate) fn check_identities(&self) -> Result<(), InvalidTransition> {
+        let mut tables = std::collections::BTreeMap::new();
+        let mut incarnations = std::collections::BTreeMap::new();
+        self.heads.iter().try_for_each(|(identity, head)| {
+            let declared = head.value != TableHeadToken::Tombstoned;
+            let same_table = declared.then(|| tables.insert(identity.table, *identity)).flatten();
+            let same_lifetime = incarnations.insert(identity.incarnation, *identity);
+            match same_table.or(same_lifetime) {
+                Some(other) => {
+                    Err(InvalidTransition::SharedIdentity { identity: *identity, other })
+                }
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Moves the pins that are where their move starts.
+    pub(crate) fn apply_moves(
+        &mut self,
+        moves: &[PinMove],
+        version: u64,
+    ) -> Vec<(TableIdentity, PinFate)> {
+        moves.iter().map(|pin| (pin.identity, self.apply_move(pin, version))).collect()
+    }
+
+    fn apply_move(&mut self, pin: &PinMove, version: u64) -> PinFate {
+        let Some(head) = self.heads.get_mut(&pin.identity) else { return PinFate::Elsewhere };
+        let TableHeadToken::Live(live) = &mut head.value else { return PinFate::Elsewhere };
+        if live.pin == pin.to {
+            return PinFate::AlreadyThere;
+        }
+        if live.pin != pin.from {
+            return PinFate::Elsewhere;
+        }
+        live.pin = pin.to.clone();
+        // The tag belonged to the version that was left.
+        live.e_tag = None;
+        head.version = version;
+        PinFate::Moved
+    }
+}
+
+fn commit_row(
+    intent: &Intent,
+    head: Option<CommitId>,
+    stamp: Stamp,
+) -> Result<CommitRow, InvalidTransition> {
+    let lineage = &intent.lineage;
+    let parents = match &lineage.parents {
+        Parents::HeadAtPublish => head.into_iter().collect(),
+        Parents::Exact(_) if intent.read_set.graph_head().is_none() => {
+            return Err(InvalidTransition::ParentsNotRead);
+        }
+        Parents::Exact(parents) => parents.clone(),
+    };
+    Ok(CommitRow {
+        commit: lineage.commit,
+        manifest_version: stamp.version,
+        parents,
+        attempt: intent.attempt,
+        operation: intent.operation.clone(),
+        writer: intent.writer,
+        actor: lineage.actor.clone(),
+        message: lineage.message.clone(),
+        tables: lineage.tables.clone(),
+        recorded_at_unix_us: stamp.at_unix_us,
+    })
+}
+
+fn outcome_row(intent: &Intent, kind: OutcomeKind, stamp: Stamp) -> OutcomeRow {
+    OutcomeRow {
+        attempt: intent.attempt,
+        operation: intent.operation.clone(),
+        request: intent.request,
+        branch_record: stamp.branch_record,
+        manifest_version: stamp.version,
+        kind,
+        recorded_at_unix_us: stamp.at_unix_us,
+    }
+}
+
+fn head_after(
+    identity: TableIdentity,
+    next: &NextHead,
+) -> Result<TableHeadToken, InvalidTransition> {
+    let NextHead::Live { path, physical_ref, ref_identifier, pin, content, table_schema } = next
+    else {
+        return Ok(TableHeadToken::Tombstoned);
+    };
+    let PinSlot::Exact(pin) = pin else { return Err(InvalidTransition::Unbound { identity }) };
+    Ok(TableHeadToken::Live(Box::new(LiveHead {
+        identity,
+        path: path.clone(),
+        physical_ref: physical_ref.clone(),
+        ref_identifier: ref_identifier.clone(),
+        pin: pin.clone(),
+        // A roll-forward must publish the same bytes, and knows no tag: the uuid is the identity.
+        e_tag: None,
+        content: *content,
+        table_schema: *table_schema,
+    })))
+}
+
+/// A fence may be adopted only from the version directly below it.
+pub(crate) fn check_fence(from: &Pin, to: &Pin) -> Result<(), InvalidTransition> {
+    let above = to.version == from.version + 1 && to.tx_uuid.as_fence().is_some();
+    let refused = || InvalidTransition::NotAFence { from: from.clone(), to: to.clone() };
+    if above { Ok(()) } else { Err(refused()) }
+}

@@ -1,0 +1,168 @@
+//! One try of a transition over one state, without I/O: what would be written, or why nothing is.
+//! It joins arbitration and change; it must not know storage.
+
+use graphwrite_protocol_types::{
+    AttemptId, BaseView, CommitId, Intent, ManifestDelta, OperationId, ProcessInstanceId,
+    RequestDigest, Stale, TableIdentity,
+};
+
+use crate::arbitration::{CommitVerdict, judge_commit, outcome_of};
+use crate::change::{Stamp, check_fence};
+use crate::hot::HotRows;
+use crate::rows::{CommitRow, OutcomeKind, OutcomeRow};
+use crate::transition::{InvalidTransition, PinFate, PinMove, Transition};
+
+type Fates = Vec<(TableIdentity, PinFate)>;
+
+#[derive(Debug)]
+pub(crate) enum Decision {
+    /// These rows follow; the report is true when they have landed.
+    Write { hot: Box<HotRows>, report: Report },
+    /// Nothing is to be written.
+    Settled(Settled),
+}
+
+#[derive(Debug)]
+pub(crate) enum Report {
+    Committed(Box<CommitRow>),
+    Aborted(Box<OutcomeRow>),
+    PinsMoved(Fates),
+}
+
+#[derive(Debug)]
+pub(crate) enum Settled {
+    Converged(CommitId),
+    AlreadyDecided(Box<OutcomeRow>),
+    OperationTaken(Box<OutcomeRow>),
+    Stale(Stale),
+    PinsMoved(Fates),
+}
+
+/// What a transition is judged over.
+pub(crate) struct Ground<'a> {
+    pub(crate) base: &'a BaseView,
+    pub(crate) hot: &'a HotRows,
+    /// Outcome rows of the attempt or its operation, from hot and cold.
+    pub(crate) found: &'a [OutcomeRow],
+    pub(crate) now_unix_us: u64,
+}
+
+impl Transition<'_> {
+    /// The attempt on whose behalf the manifest is changed.
+    pub(crate) fn attempt(&self) -> Result<AttemptId, InvalidTransition> {
+        match self {
+            Self::Commit { intent, .. } => Ok(intent.attempt),
+            Self::Abort { attempt, .. } | Self::MovePins { attempt, .. } => Ok(*attempt),
+            Self::AdoptFence(PinMove { from, to, .. }) => {
+                let fence = to.tx_uuid.as_fence().map(|(attempt, _)| attempt);
+                let refused =
+                    || InvalidTransition::NotAFence { from: from.clone(), to: to.clone() };
+                fence.ok_or_else(refused)
+            }
+        }
+    }
+}
+
+impl Ground<'_> {
+    pub(crate) fn decide(
+        &self,
+        transition: &Transition<'_>,
+    ) -> Result<Decision, InvalidTransition> {
+        match transition {
+            Transition::Commit { intent, delta } => self.commit(intent, delta),
+            Transition::Abort { attempt, operation, request, by, reason } => {
+                Ok(self.abort(*attempt, operation, *request, *by, reason))
+            }
+            Transition::MovePins { attempt, moves, rolled_back } => {
+                self.move_pins(*attempt, moves, *rolled_back)
+            }
+            Transition::AdoptFence(pin) => {
+                check_fence(&pin.from, &pin.to)?;
+                Ok(self.moved(std::slice::from_ref(pin), None))
+            }
+        }
+    }
+
+    fn stamp(&self) -> Stamp {
+        Stamp {
+            version: self.base.manifest.version + 1,
+            branch_record: self.base.branch.record,
+            at_unix_us: self.now_unix_us,
+        }
+    }
+
+    fn commit(
+        &self,
+        intent: &Intent,
+        delta: &ManifestDelta,
+    ) -> Result<Decision, InvalidTransition> {
+        let settled = match judge_commit(intent, self.base, self.found) {
+            CommitVerdict::Publish => {
+                let mut hot = Box::new(self.hot.clone());
+                let commit = hot.apply_commit(intent, delta, self.stamp())?;
+                return Ok(Decision::Write { hot, report: Report::Committed(Box::new(commit)) });
+            }
+            CommitVerdict::Converged(commit) => Settled::Converged(commit),
+            CommitVerdict::AlreadyDecided(row) => Settled::AlreadyDecided(Box::new(row)),
+            CommitVerdict::OperationTaken(row) => Settled::OperationTaken(Box::new(row)),
+            CommitVerdict::Stale(stale) => Settled::Stale(stale),
+        };
+        Ok(Decision::Settled(settled))
+    }
+
+    fn abort(
+        &self,
+        attempt: AttemptId,
+        operation: &OperationId,
+        request: RequestDigest,
+        by: ProcessInstanceId,
+        reason: &str,
+    ) -> Decision {
+        if let Some(row) = outcome_of(attempt, self.found) {
+            return Decision::Settled(Settled::AlreadyDecided(Box::new(row.clone())));
+        }
+        let stamp = self.stamp();
+        let row = OutcomeRow {
+            attempt,
+            operation: operation.clone(),
+            request,
+            branch_record: stamp.branch_record,
+            manifest_version: stamp.version,
+            kind: OutcomeKind::Aborted { by, reason: reason.to_owned() },
+            recorded_at_unix_us: stamp.at_unix_us,
+        };
+        let mut hot = Box::new(self.hot.clone());
+        hot.outcomes.push(row.clone());
+        Decision::Write { hot, report: Report::Aborted(Box::new(row)) }
+    }
+
+    fn move_pins(
+        &self,
+        attempt: AttemptId,
+        moves: &[PinMove],
+        rolled_back: bool,
+    ) -> Result<Decision, InvalidTransition> {
+        let outcome = outcome_of(attempt, self.found);
+        let outcome = outcome.filter(|row| row.commit().is_none());
+        let outcome = outcome.ok_or(InvalidTransition::NotAborted { attempt })?;
+        let is_news = rolled_back && outcome.kind != OutcomeKind::RolledBack;
+        let stamp = self.stamp();
+        let row = is_news.then(|| OutcomeRow {
+            manifest_version: stamp.version,
+            kind: OutcomeKind::RolledBack,
+            recorded_at_unix_us: stamp.at_unix_us,
+            ..outcome.clone()
+        });
+        Ok(self.moved(moves, row))
+    }
+
+    fn moved(&self, moves: &[PinMove], row: Option<OutcomeRow>) -> Decision {
+        let mut hot = Box::new(self.hot.clone());
+        let fates = hot.apply_moves(moves, self.stamp().version);
+        if row.is_none() && fates.iter().all(|(_, fate)| *fate != PinFate::Moved) {
+            return Decision::Settled(Settled::PinsMoved(fates));
+        }
+        hot.outcomes.extend(row);
+        Decision::Write { hot, report: Report::PinsMoved(fates) }
+    }
+}

@@ -1,0 +1,141 @@
+//! Looking back: outcomes and commits of a state, in the hot rows first and then in the cold
+//! fragments. No outcome is claimed to be absent before both were searched.
+
+use std::sync::Arc;
+
+use arrow_array::StringArray;
+use graphwrite_protocol_types::{AttemptId, CommitId, OperationId};
+use graphwrite_substrate::RowFilter;
+
+use crate::arbitration::outcome_of;
+use crate::batch::{KEY, KIND, OPERATION};
+use crate::error::ManifestError;
+use crate::reading::{one_of, read_rows};
+use crate::rows::{COMMIT, CommitRow, OUTCOME, OutcomeRow, Row, RowBody};
+use crate::state::ManifestState;
+
+impl ManifestState {
+    /// How the attempt ended; none when it has not been decided. `rolled_back` is preferred to the
+    /// `aborted` that it follows.
+    pub async fn outcome_of_attempt(
+        &self,
+        attempt: AttemptId,
+    ) -> Result<Option<OutcomeRow>, ManifestError> {
+        let mut found = self.cold_outcomes(self.cold_ids(), attempt, None).await?;
+        found.extend(self.hot().outcomes_of(attempt, None).cloned());
+        Ok(outcome_of(attempt, &found).cloned())
+    }
+
+    /// How the operation ended on this incarnation of the branch: its `committed` row, or else the
+    /// newest row of its attempts, which does not exclude that another attempt commits later.
+    pub async fn outcome_of_operation(
+        &self,
+        operation: &OperationId,
+    ) -> Result<Option<OutcomeRow>, ManifestError> {
+        self.outcome_of_operation_in(operation, self.cold_ids()).await
+    }
+
+    /// The same, where `earlier` has been searched already: only rows that came since are looked
+    /// for, which costs no request unless rows have spilled in between.
+    pub async fn outcome_of_operation_since(
+        &self,
+        earlier: &Self,
+        operation: &OperationId,
+    ) -> Result<Option<OutcomeRow>, ManifestError> {
+        let known = earlier.cold_ids();
+        let added = self.cold_ids().into_iter().filter(|id| !known.contains(id)).collect();
+        self.outcome_of_operation_in(operation, added).await
+    }
+
+    /// The newest commits, newest first, `limit` at most.
+    pub async fn commits(&self, limit: usize) -> Result<Vec<CommitRow>, ManifestError> {
+        let mut commits: Vec<CommitRow> = self.recent_commits().take(limit).cloned().collect();
+        for fragment in self.cold_ids().into_iter().rev() {
+            if commits.len() >= limit {
+                break;
+            }
+            let mut older = commits_of(self.cold_rows(vec![fragment], of_kind(COMMIT)).await?);
+            older.sort_by_key(|row| std::cmp::Reverse(row.manifest_version));
+            commits.extend(older);
+        }
+        commits.truncate(limit);
+        Ok(commits)
+    }
+
+    /// The commit with this id, if it is in the history of this branch.
+    pub async fn commit(&self, id: CommitId) -> Result<Option<CommitRow>, ManifestError> {
+        if let Some(row) = self.recent_commits().find(|row| row.commit == id) {
+            return Ok(Some(row.clone()));
+        }
+        let filter = RowFilter::All(vec![of_kind(COMMIT), is(KEY, &id.to_string())]);
+        let found = commits_of(self.cold_rows(self.cold_ids(), filter).await?);
+        Ok(found.into_iter().next())
+    }
+
+    async fn outcome_of_operation_in(
+        &self,
+        operation: &OperationId,
+        cold: Vec<u64>,
+    ) -> Result<Option<OutcomeRow>, ManifestError> {
+        let record = self.base().branch.record;
+        let own = |row: &&OutcomeRow| row.operation == *operation && row.branch_record == record;
+        let mut found: Vec<OutcomeRow> = self.recent_outcomes().filter(own).cloned().collect();
+        if !found.iter().any(|row| row.commit().is_some()) {
+            let filter = RowFilter::All(vec![of_kind(OUTCOME), is(OPERATION, operation.as_str())]);
+            let older = outcomes_of(self.cold_rows(cold, filter).await?);
+            found.extend(older.into_iter().filter(|row| own(&row)));
+        }
+        let committed = found.iter().find(|row| row.commit().is_some());
+        Ok(committed.or_else(|| found.iter().max_by_key(|row| row.manifest_version)).cloned())
+    }
+
+    /// The outcome rows of the attempt or the operation in these cold fragments.
+    pub(crate) async fn cold_outcomes(
+        &self,
+        fragments: Vec<u64>,
+        attempt: AttemptId,
+        operation: Option<&OperationId>,
+    ) -> Result<Vec<OutcomeRow>, ManifestError> {
+        let by_attempt = is(KEY, &attempt.to_string());
+        let by_operation = operation.map(|operation| is(OPERATION, operation.as_str()));
+        let either = RowFilter::Any([by_attempt].into_iter().chain(by_operation).collect());
+        let filter = RowFilter::All(vec![of_kind(OUTCOME), either]);
+        Ok(outcomes_of(self.cold_rows(fragments, filter).await?))
+    }
+
+    async fn cold_rows(
+        &self,
+        fragments: Vec<u64>,
+        filter: RowFilter,
+    ) -> Result<Vec<Row>, ManifestError> {
+        Ok(read_rows(self.table(), fragments, Some(filter)).await?)
+    }
+
+    pub(crate) fn cold_ids(&self) -> Vec<u64> {
+        self.cold_fragments().iter().map(|fragment| fragment.id).collect()
+    }
+}
+
+fn of_kind(kind: &str) -> RowFilter {
+    is(KIND, kind)
+}
+
+fn is(column: &str, value: &str) -> RowFilter {
+    one_of(column, Arc::new(StringArray::from(vec![value])))
+}
+
+fn commits_of(rows: Vec<Row>) -> Vec<CommitRow> {
+    let commit = |row: Row| match row.body {
+        RowBody::Commit(commit) => Some(commit),
+        _ => None,
+    };
+    rows.into_iter().filter_map(commit).collect()
+}
+
+fn outcomes_of(rows: Vec<Row>) -> Vec<OutcomeRow> {
+    let outcome = |row: Row| match row.body {
+        RowBody::Outcome(outcome) => Some(outcome),
+        _ => None,
+    };
+    rows.into_iter().filter_map(outcome).collect()
+}

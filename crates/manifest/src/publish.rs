@@ -1,0 +1,194 @@
+//! Stage G and its kin (RFC 4.7): the loop that decides over a state, writes one strict commit, and
+//! after a lost slot decides again over the winner's state. It owns no rule of what may follow what.
+
+use std::collections::BTreeSet;
+
+use arrow_array::RecordBatch;
+use arrow_select::concat::concat_batches;
+use graphwrite_protocol_types::{AttemptId, CommitPermit, OperationId, TxUuid};
+use graphwrite_substrate::{StagedCommit, stage_replace, strict_commit};
+use tracing::debug;
+
+use crate::batch::{RowEncodeError, batch_of, columns};
+use crate::decision::{Decision, Ground, Report, Settled};
+use crate::error::{Damage, ManifestError};
+use crate::hot::HotRows;
+use crate::landing::{LandingFault, Verdict, settle};
+use crate::manifest::Manifest;
+use crate::reading::read_batches;
+use crate::rows::{COMMIT, OutcomeRow};
+use crate::spill;
+use crate::state::ManifestState;
+use crate::transition::{PublishOutcome, Transition};
+
+/// Slots that a publish may lose before it gives up. Each loss is another's success, so this is a
+/// guard against a storage that lies, not a limit on contention.
+const SLOTS_LOST_MAX: u32 = 1_000;
+
+impl Manifest {
+    /// Makes one transition, or says why not. The first try is made over `base` without reading it
+    /// again: the strict slot after it proves that it is still the state.
+    ///
+    /// For a commit, `base` must be a state in which the operation was searched for, or lie at the
+    /// manifest version of the intent; any other base is searched here, hot and cold.
+    ///
+    /// # Errors
+    /// [`ManifestError::Unknown`] alone leaves open whether the transition was made.
+    pub async fn publish(
+        &self,
+        transition: Transition<'_>,
+        base: &ManifestState,
+    ) -> Result<PublishOutcome, ManifestError> {
+        let attempt = transition.attempt()?;
+        let mut search = OutcomeSearch::of(&transition, attempt, base);
+        let mut state = base.clone();
+        for _ in 0..SLOTS_LOST_MAX {
+            let found = search.extend_to(&state).await?;
+            match self.decide(&transition, &state, &found)? {
+                Decision::Settled(settled) => return report_settled(settled, state).await,
+                Decision::Write { hot, report } => {
+                    if let Some(landed) = self.write(&state, attempt, *hot).await? {
+                        return Ok(report.over(landed));
+                    }
+                }
+            }
+            debug!(%attempt, slot = state.version() + 1, "the manifest slot went to another");
+            state = self.state().await?;
+        }
+        Err(ManifestError::Contended { attempt, slots: SLOTS_LOST_MAX })
+    }
+
+    fn decide(
+        &self,
+        transition: &Transition<'_>,
+        state: &ManifestState,
+        found: &[OutcomeRow],
+    ) -> Result<Decision, ManifestError> {
+        let now_unix_us = self.env.unix_micros();
+        let ground = Ground { base: state.base(), hot: state.hot(), found, now_unix_us };
+        Ok(ground.decide(transition)?)
+    }
+
+    /// One strict commit of `hot` over `state`; none when another took the slot.
+    async fn write(
+        &self,
+        state: &ManifestState,
+        attempt: AttemptId,
+        mut hot: HotRows,
+    ) -> Result<Option<ManifestState>, ManifestError> {
+        let uuid = TxUuid::authority(attempt, self.env.random_u128());
+        let staged = stage(state, &mut hot, uuid).await?;
+        let permit = CommitPermit::authority(attempt);
+        let table = state.table();
+        let verdict =
+            settle(self.patience, || Box::pin(strict_commit(&permit, table, staged.clone())));
+        match verdict.await {
+            Ok(Verdict::SlotTaken) => Ok(None),
+            Ok(Verdict::Landed(version, table)) => {
+                let landed = ManifestState::new(state.facts().clone(), hot, &version, table)?;
+                self.remember(&landed);
+                Ok(Some(landed))
+            }
+            Err(LandingFault::NotSent(error)) => Err(error.into()),
+            Err(LandingFault::Unknown(cause)) => {
+                Err(ManifestError::Unknown { attempt, version: state.version() + 1, cause })
+            }
+        }
+    }
+}
+
+/// Stages the replacement of the hot fragment. When it is full, older lineage goes to a cold
+/// fragment in the same commit; the hot one is written last, so that it has the highest id.
+async fn stage(
+    state: &ManifestState,
+    hot: &mut HotRows,
+    uuid: TxUuid,
+) -> Result<StagedCommit, ManifestError> {
+    let mut removed = vec![state.hot_fragment()];
+    let mut batches = Vec::new();
+    if let Some(plan) = spill::plan(&hot.lineage_versions(), state.cold_fragments()) {
+        let spilled = batch_of(&hot.take_lineage_before(plan.keep_from_version))?;
+        batches.push(cold_batch(state, plan.absorbed.clone(), spilled).await?);
+        removed.extend(plan.absorbed);
+    }
+    batches.push(batch_of(&hot.to_rows())?);
+    Ok(Box::pin(stage_replace(state.table(), removed, batches, uuid)).await?)
+}
+
+async fn cold_batch(
+    state: &ManifestState,
+    absorbed: Vec<u64>,
+    spilled: RecordBatch,
+) -> Result<RecordBatch, ManifestError> {
+    let mut parts = read_batches(state.table(), absorbed, None).await?;
+    parts.push(spilled);
+    Ok(concat_batches(&columns(), &parts).map_err(RowEncodeError::from)?)
+}
+
+impl Report {
+    fn over(self, state: ManifestState) -> PublishOutcome {
+        match self {
+            Self::Committed(commit) => PublishOutcome::Committed { state, commit },
+            Self::Aborted(outcome) => PublishOutcome::Aborted { state, outcome },
+            Self::PinsMoved(fates) => PublishOutcome::PinsMoved { state, fates },
+        }
+    }
+}
+
+async fn report_settled(
+    settled: Settled,
+    state: ManifestState,
+) -> Result<PublishOutcome, ManifestError> {
+    Ok(match settled {
+        Settled::Converged(id) => {
+            let missing = || Damage::MissingRow { kind: COMMIT, key: id.to_string() };
+            let commit = Box::new(state.commit(id).await?.ok_or_else(missing)?);
+            PublishOutcome::Committed { state, commit }
+        }
+        Settled::AlreadyDecided(outcome) => PublishOutcome::AlreadyDecided { state, outcome },
+        Settled::OperationTaken(outcome) => PublishOutcome::OperationTaken { state, outcome },
+        Settled::Stale(stale) => PublishOutcome::Stale { state, stale },
+        Settled::PinsMoved(fates) => PublishOutcome::PinsMoved { state, fates },
+    })
+}
+
+/// Collects the outcome rows of one attempt and its operation over the states of one publish. Each
+/// cold fragment is read once; hot rows cost nothing.
+struct OutcomeSearch<'a> {
+    attempt: AttemptId,
+    operation: Option<&'a OperationId>,
+    /// Cold fragments that need no search: their rows were known when the intent was armed, or have
+    /// been found by this search.
+    searched: BTreeSet<u64>,
+    found: Vec<OutcomeRow>,
+    /// Whether outcomes matter at all.
+    needed: bool,
+}
+
+impl<'a> OutcomeSearch<'a> {
+    fn of(transition: &'a Transition<'_>, attempt: AttemptId, base: &ManifestState) -> Self {
+        let (operation, searched) = match transition {
+            Transition::Commit { intent, .. } => {
+                let as_armed = intent.manifest == base.base().manifest;
+                let searched = if as_armed { base.cold_ids() } else { Vec::new() };
+                (Some(&intent.operation), searched)
+            }
+            _ => (None, Vec::new()),
+        };
+        let needed = !matches!(transition, Transition::AdoptFence(_));
+        let searched = searched.into_iter().collect();
+        Self { attempt, operation, searched, found: Vec::new(), needed }
+    }
+
+    async fn extend_to(&mut self, state: &ManifestState) -> Result<Vec<OutcomeRow>, ManifestError> {
+        if !self.needed {
+            return Ok(Vec::new());
+        }
+        let added: Vec<u64> =
+            state.cold_ids().into_iter().filter(|id| self.searched.insert(*id)).collect();
+        let older = state.cold_outcomes(added, self.attempt, self.operation).await?;
+        self.found.extend(older);
+        let hot = state.hot().outcomes_of(self.attempt, self.operation);
+        Ok(self.found.iter().chain(hot).cloned().collect())
+    }
+}

@@ -1,0 +1,200 @@
+//! What can be asked of the manifest, and what it answers. Values only; deciding and storing are
+//! elsewhere.
+
+use graphwrite_protocol_types::{
+    AttemptId, Intent, ManifestDelta, OperationId, Pin, ProcessInstanceId, RequestDigest, Stale,
+    TableIdentity,
+};
+use thiserror::Error;
+
+use crate::declared::SchemaFault;
+use crate::rows::{CommitRow, OutcomeRow};
+use crate::state::ManifestState;
+
+/// One change of the manifest (K2): each is one strict commit, or none.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Transition<'a> {
+    /// Stage G: the graph commit of an attempt whose effects are complete, with its `committed`
+    /// row. Arbitrates the complete read set of `intent` at every try.
+    Commit {
+        /// The armed attempt.
+        intent: &'a Intent,
+        /// Its delta with every output slot bound.
+        delta: &'a ManifestDelta,
+    },
+    /// Decides that an attempt will never commit.
+    Abort {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Its request.
+        operation: OperationId,
+        /// Digest of the request's content.
+        request: RequestDigest,
+        /// Who decides.
+        by: ProcessInstanceId,
+        /// Why, for people.
+        reason: String,
+    },
+    /// Moves pins to the content-equal versions that compensation made (K3). A pin that is no
+    /// longer where the move starts is left alone.
+    MovePins {
+        /// The aborted attempt.
+        attempt: AttemptId,
+        /// The moves.
+        moves: Vec<PinMove>,
+        /// Whether every effect is settled, so that the attempt is `rolled_back`.
+        rolled_back: bool,
+    },
+    /// Moves a pin to the fence directly above it, which anybody may do at any time.
+    AdoptFence(PinMove),
+}
+
+/// One pin that moves; content and lineage stay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PinMove {
+    /// The table.
+    pub identity: TableIdentity,
+    /// Where the pin is.
+    pub from: Pin,
+    /// Where it goes.
+    pub to: Pin,
+}
+
+/// What became of a pin's move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PinFate {
+    /// The pin moved.
+    Moved,
+    /// It was there already.
+    AlreadyThere,
+    /// It is neither where the move starts nor where it ends, or its table has no rows.
+    Elsewhere,
+}
+
+/// How a transition ended. Every variant carries the state that it was judged by or that it made.
+#[must_use = "only `Committed` says that the commit is visible"]
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum PublishOutcome {
+    /// The graph commit is visible: made by this call, or found to be made by an earlier one.
+    Committed {
+        /// The newest state.
+        state: ManifestState,
+        /// The commit.
+        commit: Box<CommitRow>,
+    },
+    /// This call has decided that the attempt will never commit.
+    Aborted {
+        /// The newest state.
+        state: ManifestState,
+        /// The row.
+        outcome: Box<OutcomeRow>,
+    },
+    /// Pins were moved, as far as they were where they should be.
+    PinsMoved {
+        /// The newest state.
+        state: ManifestState,
+        /// What became of each, in the order of the request.
+        fates: Vec<(TableIdentity, PinFate)>,
+    },
+    /// A member of the read set has changed; nothing was written.
+    Stale {
+        /// The state that was compared.
+        state: ManifestState,
+        /// The member.
+        stale: Stale,
+    },
+    /// The attempt's outcome was decided before; nothing was written.
+    AlreadyDecided {
+        /// The state in which the row was found.
+        state: ManifestState,
+        /// The row.
+        outcome: Box<OutcomeRow>,
+    },
+    /// Another attempt of the same operation has committed; nothing was written.
+    OperationTaken {
+        /// The state in which the row was found.
+        state: ManifestState,
+        /// The row.
+        outcome: Box<OutcomeRow>,
+    },
+}
+
+impl PublishOutcome {
+    /// The newest state that the call has seen.
+    pub fn state(&self) -> &ManifestState {
+        match self {
+            Self::Committed { state, .. }
+            | Self::Aborted { state, .. }
+            | Self::PinsMoved { state, .. }
+            | Self::Stale { state, .. }
+            | Self::AlreadyDecided { state, .. }
+            | Self::OperationTaken { state, .. } => state,
+        }
+    }
+}
+
+/// A transition contradicts itself or the state; nothing was written. Always a fault of ours.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum InvalidTransition {
+    /// A head of a table that the schema does not declare.
+    #[error("table {identity} is not declared by the accepted schema")]
+    Undeclared {
+        /// The table.
+        identity: TableIdentity,
+    },
+    /// A table that was dropped for good.
+    #[error("table {identity} was dropped and can never come back")]
+    Tombstoned {
+        /// The table.
+        identity: TableIdentity,
+    },
+    /// A delta that names a table twice.
+    #[error("table {identity} changes twice")]
+    Twice {
+        /// The table.
+        identity: TableIdentity,
+    },
+    /// An output slot that is not bound to a version.
+    #[error("the new head of table {identity} is not bound to a version")]
+    Unbound {
+        /// The table.
+        identity: TableIdentity,
+    },
+    /// A stable id or an incarnation id that another table has.
+    #[error("table {identity} shares an id with table {other}")]
+    SharedIdentity {
+        /// The table.
+        identity: TableIdentity,
+        /// The table that has the id.
+        other: TableIdentity,
+    },
+    /// A schema that takes a declaration away while the table still has a head.
+    #[error("table {identity} is no longer declared but not dropped")]
+    NotDropped {
+        /// The table.
+        identity: TableIdentity,
+    },
+    /// The new schema is not what it says.
+    #[error("the new schema is refused: {0}")]
+    Schema(#[from] SchemaFault),
+    /// Exact parents without the head in the read set.
+    #[error("the commit names its parents, but the branch head is not in its read set")]
+    ParentsNotRead,
+    /// A pin that would not move to a fence directly above it.
+    #[error("{to} is not a fence directly above {from}")]
+    NotAFence {
+        /// Where the pin is.
+        from: Pin,
+        /// Where it should go.
+        to: Pin,
+    },
+    /// Compensation of an attempt that was not aborted.
+    #[error("attempt {attempt} has no `aborted` row, so nothing of it may be taken back")]
+    NotAborted {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+}
