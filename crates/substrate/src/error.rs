@@ -110,6 +110,12 @@ pub enum SubstrateError {
         /// The version that was asked for; none for the latest.
         version: Option<u64>,
     },
+    /// There is a dataset where one was to be created.
+    #[error("there is a table at `{path}` already; a new table needs a path of its own")]
+    TableExists {
+        /// Path of the dataset below the graph's root.
+        path: String,
+    },
     /// A staged commit is not based on the version of the handle that it is committed through.
     #[error(
         "the commit to `{path}` was staged over version {staged}, the handle is at {handle}; stage it again over that version"

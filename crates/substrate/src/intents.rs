@@ -57,7 +57,7 @@ pub struct RecoveryListing {
 #[must_use]
 pub enum Arming {
     /// The intent is durable; the proof allows the effects.
-    Armed(IntentDurable),
+    Armed(Box<IntentDurable>),
     /// The attempt's name is taken by other bytes. An attempt id is used once, so this is a fault.
     NameTaken,
     /// The intent may or may not exist, or come to exist. Nothing was done under it: delete it,
@@ -108,7 +108,7 @@ impl IntentStore {
     pub async fn arm(&self, intent: Intent) -> Result<Arming, IntentError> {
         let branch = intent.branch.native.clone();
         match self.create(&branch, RecordKind::Intent, &intent).await? {
-            PutOutcome::Created => Ok(Arming::Armed(IntentDurable::witness(intent))),
+            PutOutcome::Created => Ok(Arming::Armed(Box::new(IntentDurable::witness(intent)))),
             PutOutcome::AlreadyExists => Ok(Arming::NameTaken),
             PutOutcome::Unknown(cause) => Ok(Arming::Unknown(cause)),
         }
@@ -190,16 +190,18 @@ impl IntentStore {
         record.map(Some).map_err(|cause| IntentError::Unusable { path, cause })
     }
 
-    /// Deletes the records of an attempt: signs of progress, then the confirmation, then the
-    /// intent. As long as anything is left to judge by, the intent is there.
+    /// Deletes the records of an attempt: signs of progress by their numbers, then the confirmation
+    /// if there is one, then the intent. As long as anything is left to judge by, the intent is
+    /// there.
     pub async fn delete(
         &self,
         branch: &NativeBranch,
         attempt: AttemptId,
-        records: &AttemptRecords,
+        confirm: bool,
+        alive: &[u32],
     ) -> Result<(), StoreError> {
-        let alive = records.alive.keys().map(|beat| RecordKind::Alive(*beat));
-        let confirm = records.confirm.iter().map(|_| RecordKind::Confirm);
+        let alive = alive.iter().map(|beat| RecordKind::Alive(*beat));
+        let confirm = confirm.then_some(RecordKind::Confirm);
         for kind in alive.chain(confirm).chain([RecordKind::Intent]) {
             self.store.delete(&object_name(branch, attempt, kind)).await?;
         }

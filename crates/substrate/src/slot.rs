@@ -1,7 +1,7 @@
 //! Evidence: which transaction took a version slot, read from storage and from nowhere else. A
 //! session's cache is keyed by version number alone and is no evidence (BLOCKER-05).
 
-use graphwrite_protocol_types::{PhysicalRef, TxUuid};
+use graphwrite_protocol_types::{PhysicalRef, Pin, TxUuid};
 use lance::dataset::transaction::{Operation, Transaction};
 use lance_io::object_store::ObjectStore as LanceObjectStore;
 use lance_io::utils::read_message;
@@ -21,9 +21,16 @@ pub struct TableVersion {
     /// The version number.
     pub version: u64,
     /// The transaction that made it.
-    pub tx: TxUuid,
+    pub tx_uuid: TxUuid,
     /// The storage's tag of the manifest object, without quotes, where it has one.
     pub e_tag: Option<String>,
+}
+
+impl TableVersion {
+    /// The version as the protocol pins it.
+    pub fn pin(&self) -> Pin {
+        Pin { version: self.version, tx_uuid: self.tx_uuid.clone() }
+    }
 }
 
 /// What the transaction in a slot does, as far as the protocol asks.
@@ -124,7 +131,7 @@ async fn read_at(
     Ok(Some(SlotRecord {
         version: TableVersion {
             version: location.version,
-            tx: TxUuid::observed(transaction.uuid),
+            tx_uuid: TxUuid::observed(transaction.uuid),
             e_tag,
         },
         read_version: transaction.read_version,

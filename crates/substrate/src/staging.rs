@@ -121,7 +121,7 @@ fn new_files(table: &TableHandle, operation: &Operation) -> Result<Vec<String>, 
 ///
 /// # Errors
 ///
-/// When there is a dataset at `path`, or its files cannot be written.
+/// [`SubstrateError::TableExists`] when there is a dataset at `path`.
 pub async fn stage_create(
     store: &Store,
     path: &str,
@@ -139,8 +139,12 @@ pub async fn stage_create(
     let uri = store.uri_of(path);
     let insert = InsertBuilder::new(uri.as_str()).with_params(&params);
     let staged = Box::pin(insert.execute_uncommitted_stream(engine_stream(batches))).await;
-    let staged =
-        staged.map_err(|error| SubstrateError::engine("staging a creation", path, error))?;
+    let staged = staged.map_err(|error| match error {
+        lance::Error::DatasetAlreadyExists { .. } => {
+            SubstrateError::TableExists { path: path.to_owned() }
+        }
+        other => SubstrateError::engine("staging a creation", path, other),
+    })?;
     let files = new_fragments(&staged.operation).iter().flat_map(|fragment| &fragment.files);
     let files = files.map(|file| format!("{path}/data/{}", file.path)).collect();
     Ok(StagedCommit::new(uuid, 0, staged.operation, files))

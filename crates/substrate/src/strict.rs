@@ -191,8 +191,8 @@ impl Slot {
 
     /// The storage has spoken: ours, or somebody else's.
     async fn occupied(self, slot: &SlotRecord) -> Result<Landing, SubstrateError> {
-        if slot.version.tx != self.uuid {
-            return Ok(Landing::SlotTaken { winner: Some(slot.version.tx.clone()) });
+        if slot.version.tx_uuid != self.uuid {
+            return Ok(Landing::SlotTaken { winner: Some(slot.version.tx_uuid.clone()) });
         }
         let version = Version::Exact(self.version);
         match TableHandle::open(&self.store, &self.path, &self.physical_ref, version).await {
@@ -205,7 +205,7 @@ impl Slot {
     fn landed(self, dataset: Dataset) -> Landing {
         let version = TableVersion {
             version: dataset.manifest().version,
-            tx: self.uuid.clone(),
+            tx_uuid: self.uuid.clone(),
             e_tag: dataset.manifest_location().e_tag.as_deref().map(unquoted),
         };
         let table =

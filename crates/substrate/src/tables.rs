@@ -121,13 +121,13 @@ impl TableHandle {
 
     /// The transaction of the handle's version, as storage has it.
     pub async fn tx_uuid(&self) -> Result<TxUuid, SubstrateError> {
-        Ok(self.identity().await?.tx.clone())
+        Ok(self.identity().await?.tx_uuid.clone())
     }
 
     /// The transaction of another version of the same ref; none when there is no such version.
     pub async fn tx_uuid_at(&self, version: u64) -> Result<Option<TxUuid>, SubstrateError> {
         let slot = read_slot(&self.store, &self.path, &self.physical_ref, version).await?;
-        Ok(slot.map(|slot| slot.version.tx))
+        Ok(slot.map(|slot| slot.version.tx_uuid))
     }
 
     /// Whether a version of the same ref is a fence: an append of no fragments (K3).

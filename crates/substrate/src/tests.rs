@@ -1,1 +1,14 @@
-//! Guards of the surface that the design leans on.
+//! Tests of the seam, and guards that pin the facts about Lance and object_store that the design
+//! leans on: an upgrade that changes one of them fails here first.
+
+mod creation;
+mod intents;
+mod layers;
+mod objects;
+mod removal;
+mod scans;
+mod staging;
+mod storage;
+mod strict;
+mod versions;
+mod world;

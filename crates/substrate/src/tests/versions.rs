@@ -1,0 +1,130 @@
+//! The newest version is what the listing says, over sparse versions and in spite of any hint.
+
+use bytes::Bytes;
+use lance::dataset::builder::DatasetBuilder;
+use object_store::ObjectStoreExt;
+use object_store::path::Path;
+
+use super::world::*;
+use crate::*;
+
+const HINT: &str = "tables/t/_versions/latest_version_hint.json";
+
+async fn write_hint(store: &Store, hint: &'static [u8]) {
+    store.objects().put(&Path::from(HINT), Bytes::from_static(hint).into()).await.unwrap();
+}
+
+/// Versions 10 and 12 and a hint of 10.
+async fn sparse(store: &Store) {
+    fences(create(store, &[("a", 1)]).await, 2..=12).await;
+    for version in (1..10).chain([11]) {
+        store.delete(&manifest_path(version)).await.unwrap();
+    }
+    write_hint(store, br#"{"version":10}"#).await;
+}
+
+async fn assert_newest_is(store: &Store, version: u64) {
+    assert_eq!(fresh(store, Version::Latest).await.version(), version);
+    let found = head(&store.reopened(), TABLE, &MAIN).await.unwrap().unwrap();
+    assert_eq!((found.version, found.tx_uuid), (version, uuid(version as u32)));
+}
+
+#[tokio::test]
+async fn a_stale_hint_does_not_hide_the_newest_of_sparse_versions() {
+    let (_directory, on_disk) = local();
+    for store in [memory(), on_disk] {
+        sparse(&store).await;
+        assert_newest_is(&store, 12).await;
+    }
+}
+
+#[tokio::test]
+async fn lance_alone_is_misled_by_the_hint() {
+    let (directory, store) = local();
+    sparse(&store).await;
+    let uri = format!("file-object-store://{}/{TABLE}", store.canonical_root());
+    let opened = Box::pin(DatasetBuilder::from_uri(uri).load()).await.unwrap();
+    assert_eq!(opened.manifest().version, 10, "the trap is gone: {}", directory.path().display());
+}
+
+#[tokio::test]
+async fn a_hint_of_garbage_is_ignored() {
+    let (_directory, store) = local();
+    fences(create(&store, &[("a", 1)]).await, 2..=3).await;
+    write_hint(&store, b"\xff not json").await;
+    assert_newest_is(&store, 3).await;
+}
+
+#[tokio::test]
+async fn no_hint_is_ever_written() {
+    let (_directory, store) = local();
+    fences(create(&store, &[("a", 1)]).await, 2..=3).await;
+    assert_eq!(store.head(HINT).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_commit_continues_after_the_newest_of_sparse_versions() {
+    let store = memory();
+    sparse(&store).await;
+    let old = fresh(&store, Version::Exact(10)).await;
+    let refused = strict_commit(&permit(), &old, stage_fence(10, uuid(50))).await.unwrap();
+    assert_eq!(winner(refused), None);
+    let newest = fresh(&store, Version::Latest).await;
+    assert_eq!(commit(&newest, stage_fence(12, uuid(13))).await.version(), 13);
+}
+
+#[tokio::test]
+async fn the_transaction_of_a_version_is_read_from_storage() {
+    let store = memory();
+    let table = fences(create(&store, &[("a", 1)]).await, 2..=2).await;
+    assert_eq!(table.tx_uuid().await.unwrap(), uuid(2));
+    assert_eq!(fresh(&store, Version::Latest).await.tx_uuid().await.unwrap(), uuid(2));
+    assert_eq!(table.tx_uuid_at(1).await.unwrap(), Some(uuid(1)));
+    assert_eq!(table.tx_uuid_at(3).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn the_version_that_a_commit_returns_equals_the_one_that_storage_shows() {
+    let (_directory, on_disk) = local();
+    for store in [memory(), on_disk] {
+        let table = create(&store, &[("a", 1)]).await;
+        let committed = table.identity().await.unwrap();
+        assert!(committed.e_tag.is_some());
+        let found = head(&store.reopened(), TABLE, &MAIN).await.unwrap();
+        assert_eq!(Some(committed), found.as_ref());
+    }
+}
+
+#[tokio::test]
+async fn absent_datasets_refs_and_versions_are_not_found() {
+    let (_directory, on_disk) = local();
+    for store in [memory(), on_disk] {
+        assert_eq!(head(&store, TABLE, &MAIN).await.unwrap(), None);
+        assert_not_found(&store, &MAIN, Version::Latest).await;
+        create(&store, &[("a", 1)]).await;
+        assert_not_found(&store, &MAIN, Version::Exact(2)).await;
+        let other = graphwrite_protocol_types::PhysicalRef::Named("t-x".to_owned());
+        assert_eq!(head(&store, TABLE, &other).await.unwrap(), None);
+        assert_not_found(&store, &other, Version::Latest).await;
+    }
+}
+
+async fn assert_not_found(
+    store: &Store,
+    physical_ref: &graphwrite_protocol_types::PhysicalRef,
+    version: Version,
+) {
+    let opened = TableHandle::open(store, TABLE, physical_ref, version).await;
+    assert!(matches!(opened, Err(SubstrateError::TableNotFound { .. })), "{opened:?}");
+}
+
+#[tokio::test]
+async fn the_evidence_of_a_head_costs_one_listing_and_one_read() {
+    let (store, counter) = memory().counting();
+    fences(create(&store, &[("a", 1)]).await, 2..=5).await;
+    counter.take();
+    head(&store, TABLE, &MAIN).await.unwrap();
+    let counts = counter.take();
+    assert_eq!((counts.of(OperationKind::List), counts.of(OperationKind::Get)), (1, 1));
+    assert_eq!(counts.total(), 2);
+}
