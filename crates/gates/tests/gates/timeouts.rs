@@ -78,7 +78,7 @@ async fn it_leaves_nothing_behind_and_lets_the_next_one_in() {
     assert!(futures::poll!(&mut apply).is_pending());
     let late = queue(&manager, writer(&[2]), "late").await;
     assert!(apply.await.is_err());
-    assert_eq!(late.await.unwrap().label(), "late");
+    assert_eq!(late.await.unwrap().waited_us(), 1_000_000);
     drop(early);
     assert!(is_free(&manager, schema_apply()).await);
 }

@@ -22,7 +22,7 @@ impl Env for TokioClock {
     }
 
     fn monotonic_micros(&self) -> u64 {
-        u64::try_from(self.0.elapsed().as_micros()).unwrap()
+        u64::try_from(self.0.elapsed().as_micros()).expect("a test is short")
     }
 
     fn random_u128(&self) -> u128 {
@@ -38,8 +38,8 @@ pub(crate) fn manager() -> Arc<GateManager> {
 
 pub(crate) fn table(number: u64) -> TableIdentity {
     TableIdentity {
-        table: StableTableId::new(number).unwrap(),
-        incarnation: IncarnationId::new(number).unwrap(),
+        table: StableTableId::new(number).expect("not zero"),
+        incarnation: IncarnationId::new(number).expect("not zero"),
     }
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn schema_apply() -> GateSet {
 
 /// Gates that are free, taken without a wait.
 pub(crate) async fn hold(manager: &Arc<GateManager>, set: GateSet, label: &str) -> GateGuard {
-    manager.acquire(set, &label, Duration::ZERO).await.unwrap()
+    manager.acquire(set, &label, Duration::ZERO).await.expect("the gates are free")
 }
 
 /// A request that is sure to be waiting when this returns.
