@@ -1,0 +1,393 @@
+//! The recovery barrier (RFC 4.1): one LIST, then every intent that overlaps the request is taken
+//! to its end in place, or the request gets a typed answer. It never goes around an intent, and it
+//! never needs a restart, a reopen, or a file deleted by hand.
+
+use std::collections::BTreeMap;
+
+use graphwrite_protocol_types::{
+    AttemptId, Contention, Footprint, Intent, RecoveryMode, Unresolved,
+};
+use thiserror::Error;
+
+use crate::explain::{Explanation, explain, table_name};
+use crate::interpreter::{Interpreter, Resolution, Stopped};
+use crate::look::look;
+use crate::port::{Listing, LoadedIntent, Publishing, RecordSet, RecoveryPort};
+use crate::wait::{LocalProcess, Owner, WaitRules, owner_of};
+
+/// The answer of a barrier.
+#[must_use = "a request may go on only behind a clean barrier"]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BarrierOutcome {
+    /// Nothing is in the way of the request.
+    Clean,
+    /// An owner that may be alive is in the way, and patience is over.
+    Contended(Contention),
+    /// An intent is in the way that cannot be ended here and now.
+    RecoveryRequired(Unresolved),
+    /// An object that cannot be understood is in the way of every write to the branch.
+    Blocked(BlockingObject),
+    /// Nothing was done: `pending` of the report says what there is.
+    Probed,
+}
+
+/// An object among the branch's records that cannot be understood. It is left as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{object}` blocks writes to this branch: {reason}. {remedy}")]
+pub struct BlockingObject {
+    /// Its name.
+    pub object: String,
+    /// The attempt in its name, where there is one.
+    pub attempt: Option<AttemptId>,
+    /// What is wrong with it.
+    pub reason: String,
+    /// What to do.
+    pub remedy: &'static str,
+}
+
+/// What a barrier found and did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BarrierReport {
+    /// The answer.
+    pub outcome: BarrierOutcome,
+    /// Every intent that was taken up, in attempt order, with how it ended.
+    pub resolved: Vec<(AttemptId, Resolution)>,
+    /// Intents that do not concern the request.
+    pub left_alone: Vec<AttemptId>,
+    /// Attempts that run in this process; their gates order the request behind them.
+    pub live: Vec<AttemptId>,
+    /// Attempts of which only a confirm object or signs of progress were left.
+    pub swept: Vec<AttemptId>,
+    /// Objects that cannot be understood.
+    pub blocking: Vec<BlockingObject>,
+    /// In `Probe` mode: what is pending and what would be done.
+    pub pending: Vec<Explanation>,
+}
+
+impl BarrierReport {
+    /// Whether the branch may have changed under this barrier, so that a base that was read beside
+    /// it must be read again.
+    pub fn has_changed_anything(&self) -> bool {
+        !self.resolved.is_empty()
+    }
+}
+
+/// A fault of the port stopped the barrier. The request did nothing; it may be sent again.
+#[derive(Debug, Error)]
+#[error("the recovery barrier stopped while {doing}")]
+pub struct BarrierError<E: std::error::Error + 'static> {
+    /// What it was doing.
+    pub doing: &'static str,
+    /// The attempt it was looking at.
+    pub attempt: Option<AttemptId>,
+    /// The fault.
+    pub source: E,
+}
+
+/// Runs the barrier for a request with this `footprint`; for every intent of the branch if there is
+/// none.
+///
+/// # Errors
+/// A fault of the port. Whatever was done until then stays done.
+pub async fn run<P: RecoveryPort, L: LocalProcess>(
+    port: &P,
+    mode: &RecoveryMode,
+    footprint: Option<&Footprint>,
+    local: &L,
+    waits: &WaitRules,
+) -> Result<BarrierReport, BarrierError<P::Error>> {
+    let scope = Scope { footprint, only: None, owner_is_dead: false };
+    Barrier { port, mode, local, waits, scope }.run().await
+}
+
+/// Takes one intent to its end, for an operator. `owner_is_dead` is the operator's word that its
+/// owner does not run any more.
+///
+/// # Errors
+/// A fault of the port. Whatever was done until then stays done.
+pub async fn resolve_attempt<P: RecoveryPort, L: LocalProcess>(
+    port: &P,
+    mode: &RecoveryMode,
+    attempt: AttemptId,
+    owner_is_dead: bool,
+    local: &L,
+    waits: &WaitRules,
+) -> Result<BarrierReport, BarrierError<P::Error>> {
+    let scope = Scope { footprint: None, only: Some(attempt), owner_is_dead };
+    Barrier { port, mode, local, waits, scope }.run().await
+}
+
+/// Which intents are meant.
+#[derive(Clone, Copy)]
+struct Scope<'a> {
+    footprint: Option<&'a Footprint>,
+    only: Option<AttemptId>,
+    owner_is_dead: bool,
+}
+
+struct Barrier<'a, P, L> {
+    port: &'a P,
+    mode: &'a RecoveryMode,
+    local: &'a L,
+    waits: &'a WaitRules,
+    scope: Scope<'a>,
+}
+
+/// What one pass over the records leaves.
+#[derive(Default)]
+struct Pass {
+    blocking: Vec<BlockingObject>,
+    unresolved: Option<Unresolved>,
+    contended: Option<Contention>,
+    left_alone: Vec<AttemptId>,
+    live: Vec<AttemptId>,
+    pending: Vec<Explanation>,
+}
+
+/// What is kept from one pass to the next.
+#[derive(Default)]
+struct Memory {
+    intents: BTreeMap<AttemptId, Intent>,
+    resolved: BTreeMap<AttemptId, Resolution>,
+    swept: Vec<AttemptId>,
+}
+
+impl<P: RecoveryPort, L: LocalProcess> Barrier<'_, P, L> {
+    async fn run(&self) -> Result<BarrierReport, BarrierError<P::Error>> {
+        let started_ms = self.port.now_ms();
+        let mut memory = Memory::default();
+        let mut looks = 0;
+        loop {
+            let pass = self.pass(&mut memory).await?;
+            let waited_ms = self.port.now_ms().saturating_sub(started_ms);
+            if !pass.only_waits() || waited_ms >= self.waits.contention_wait_ms {
+                return Ok(self.report(pass, memory));
+            }
+            self.port.pause(self.waits.backoff_ms(looks)).await;
+            looks += 1;
+        }
+    }
+
+    /// One LIST, and every intent in it, in attempt order.
+    async fn pass(&self, memory: &mut Memory) -> Result<Pass, BarrierError<P::Error>> {
+        let listed = self.port.list_records().await;
+        let listing = listed.map_err(fault("listing the branch's records", None))?;
+        memory.forget_waits();
+        let mut pass = Pass::default();
+        if self.scope.only.is_none() {
+            pass.blocking = foreign_objects(&listing);
+        }
+        for (attempt, records) in &listing.records {
+            if self.scope.only.is_none_or(|only| only == *attempt) {
+                self.record(*attempt, records, memory, &mut pass).await?;
+            }
+        }
+        Ok(pass)
+    }
+
+    async fn record(
+        &self,
+        attempt: AttemptId,
+        records: &RecordSet,
+        memory: &mut Memory,
+        pass: &mut Pass,
+    ) -> Result<(), BarrierError<P::Error>> {
+        if self.local.is_live(attempt) {
+            pass.live.push(attempt);
+            return Ok(());
+        }
+        if !records.intent {
+            self.sweep(attempt, records, memory).await;
+            return Ok(());
+        }
+        let Some(intent) = self.intent(attempt, memory, pass).await? else { return Ok(()) };
+        let concerned = self.scope.footprint.is_none_or(|f| f.overlaps(&intent.footprint()));
+        if !concerned {
+            pass.left_alone.push(attempt);
+            return Ok(());
+        }
+        let owner = self.owner(&intent, records);
+        match self.mode {
+            RecoveryMode::Probe => self.probe(&intent, records, &owner, pass).await,
+            RecoveryMode::RollForward(_) | RecoveryMode::Full(_) => {
+                self.resolve(&intent, records, &owner, memory, pass).await
+            }
+        }
+    }
+
+    /// A confirm object or a sign of progress is created after its intent and deleted before it:
+    /// without one, it is left over from an attempt that is over.
+    async fn sweep(&self, attempt: AttemptId, records: &RecordSet, memory: &mut Memory) {
+        let Some(right) = Publishing::of(self.mode) else { return };
+        let retired = self.port.retire(right, attempt, records).await;
+        if retired.left.is_empty() {
+            memory.swept.push(attempt);
+        }
+    }
+
+    /// Reads an intent, once. LIST and GET race with the owner's own deletion: gone means done.
+    async fn intent(
+        &self,
+        attempt: AttemptId,
+        memory: &mut Memory,
+        pass: &mut Pass,
+    ) -> Result<Option<Intent>, BarrierError<P::Error>> {
+        if let Some(intent) = memory.intents.get(&attempt) {
+            return Ok(Some(intent.clone()));
+        }
+        let loaded = self.port.load_intent(attempt).await;
+        match loaded.map_err(fault("reading an intent", Some(attempt)))? {
+            LoadedIntent::Found(intent) => {
+                memory.intents.insert(attempt, (*intent).clone());
+                Ok(Some(*intent))
+            }
+            LoadedIntent::Vanished => Ok(None),
+            LoadedIntent::Unreadable { object, reason } => {
+                pass.blocking.push(BlockingObject {
+                    object,
+                    attempt: Some(attempt),
+                    reason,
+                    remedy: "If a newer build wrote it, use that build; if it is damaged, restore \
+                             it from a backup",
+                });
+                Ok(None)
+            }
+        }
+    }
+
+    fn owner(&self, intent: &Intent, records: &RecordSet) -> Owner {
+        let dead = self.scope.owner_is_dead;
+        owner_of(&intent.owner, intent.attempt, records.age_ms, self.local, dead)
+    }
+
+    async fn probe(
+        &self,
+        intent: &Intent,
+        records: &RecordSet,
+        owner: &Owner,
+        pass: &mut Pass,
+    ) -> Result<(), BarrierError<P::Error>> {
+        let found = look(self.port, intent, owner, self.waits).await;
+        let found = found.map_err(fault("looking at an intent", Some(intent.attempt)))?;
+        pass.pending.push(explain(intent, records, owner, &found));
+        Ok(())
+    }
+
+    async fn resolve(
+        &self,
+        intent: &Intent,
+        records: &RecordSet,
+        owner: &Owner,
+        memory: &mut Memory,
+        pass: &mut Pass,
+    ) -> Result<(), BarrierError<P::Error>> {
+        let attempt = intent.attempt;
+        let interpreter = Interpreter::new(self.port, self.mode, self.waits);
+        let resolved = interpreter.resolve(intent, records, owner).await;
+        let resolution = resolved.map_err(fault("resolving an intent", Some(attempt)))?;
+        if resolution.blocks(intent, self.scope.footprint) {
+            pass.note_block(intent, records.age_ms, &resolution, self.waits);
+        }
+        memory.resolved.insert(attempt, resolution);
+        Ok(())
+    }
+
+    fn report(&self, pass: Pass, memory: Memory) -> BarrierReport {
+        let outcome = match self.mode {
+            RecoveryMode::Probe => BarrierOutcome::Probed,
+            RecoveryMode::RollForward(_) | RecoveryMode::Full(_) => pass.outcome(),
+        };
+        BarrierReport {
+            outcome,
+            resolved: memory.resolved.into_iter().collect(),
+            left_alone: pass.left_alone,
+            live: pass.live,
+            swept: memory.swept,
+            blocking: pass.blocking,
+            pending: pass.pending,
+        }
+    }
+}
+
+impl Pass {
+    /// The worst first: what waiting cannot cure, then what needs somebody, then what takes time.
+    fn outcome(&self) -> BarrierOutcome {
+        if let Some(object) = self.blocking.first() {
+            BarrierOutcome::Blocked(object.clone())
+        } else if let Some(unresolved) = &self.unresolved {
+            BarrierOutcome::RecoveryRequired(unresolved.clone())
+        } else if let Some(contention) = &self.contended {
+            BarrierOutcome::Contended(contention.clone())
+        } else {
+            BarrierOutcome::Clean
+        }
+    }
+
+    fn only_waits(&self) -> bool {
+        self.blocking.is_empty() && self.unresolved.is_none() && self.contended.is_some()
+    }
+
+    fn note_block(&mut self, intent: &Intent, age_ms: u64, found: &Resolution, waits: &WaitRules) {
+        match found {
+            Resolution::Waiting(_) => {
+                self.contended.get_or_insert_with(|| contention(intent, age_ms, waits));
+            }
+            Resolution::Stopped(stopped) => {
+                self.unresolved.get_or_insert_with(|| unresolved(intent, stopped));
+            }
+            Resolution::Committed { .. }
+            | Resolution::RolledBack { .. }
+            | Resolution::Empty { .. }
+            | Resolution::Discarded { .. }
+            | Resolution::Vanished => {}
+        }
+    }
+}
+
+impl Memory {
+    /// An attempt that was waited for and is not listed any more has ended itself.
+    fn forget_waits(&mut self) {
+        for resolution in self.resolved.values_mut() {
+            if matches!(resolution, Resolution::Waiting(_)) {
+                *resolution = Resolution::Vanished;
+            }
+        }
+    }
+}
+
+fn contention(intent: &Intent, age_ms: u64, waits: &WaitRules) -> Contention {
+    Contention {
+        attempt: intent.attempt,
+        operation: intent.operation.clone(),
+        owner: intent.owner.clone(),
+        age_ms,
+        retry_after_ms: waits.retry_after_ms(age_ms),
+    }
+}
+
+fn unresolved(intent: &Intent, stopped: &Stopped) -> Unresolved {
+    let effect = stopped.effect.and_then(|index| intent.effects.get(index as usize));
+    Unresolved {
+        attempt: intent.attempt,
+        operation: Some(intent.operation.clone()),
+        table: effect.map(|effect| table_name(intent, effect.target.identity)),
+        reason: stopped.reason.to_string(),
+    }
+}
+
+fn foreign_objects(listing: &Listing) -> Vec<BlockingObject> {
+    let blocking = |object: &String| BlockingObject {
+        object: object.clone(),
+        attempt: None,
+        reason: "its name is not that of a recovery record".into(),
+        remedy: "If a newer build wrote it, use that build; otherwise move it out of the graph",
+    };
+    listing.foreign.iter().map(blocking).collect()
+}
+
+fn fault<E: std::error::Error + 'static>(
+    doing: &'static str,
+    attempt: Option<AttemptId>,
+) -> impl FnOnce(E) -> BarrierError<E> {
+    move |source| BarrierError { doing, attempt, source }
+}
