@@ -41,7 +41,7 @@ impl ManifestState {
     ) -> Result<Self, Damage> {
         let base = BaseView {
             branch: BranchToken::main(facts.domain),
-            manifest: Pin { version: version.version, tx_uuid: version.tx.clone() },
+            manifest: Pin { version: version.version, tx_uuid: version.tx_uuid.clone() },
             schema: hot.schema_token(),
             heads: hot.head_tokens(),
             graph_head: hot.graph_head_token(),

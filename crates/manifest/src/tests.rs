@@ -1,1 +1,13 @@
-//! Tests.
+//! Tests of the manifest against in-memory and local storage.
+
+mod arbitration;
+mod commits;
+mod costs;
+mod faults;
+mod formats;
+mod init;
+mod lookups;
+mod outcomes;
+mod pins;
+mod rows;
+mod world;

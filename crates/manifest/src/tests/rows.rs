@@ -1,0 +1,177 @@
+//! Bytes of the rows: golden values, and decoding that is total.
+
+use std::fmt::Write as _;
+
+use graphwrite_protocol_types::*;
+use proptest::prelude::*;
+
+use super::world::{attempt, operation, pin, schema_of, table};
+use crate::batch::{batch_of, rows_of};
+use crate::rows::*;
+
+fn commit_row() -> CommitRow {
+    CommitRow {
+        commit: CommitId::from_u128(0x11),
+        manifest_version: 300,
+        parents: vec![CommitId::from_u128(0x22)],
+        attempt: attempt(0x33),
+        operation: operation("nightly-import"),
+        writer: WriterKind::Load,
+        actor: "ana".to_owned(),
+        message: Some("first rows".to_owned()),
+        tables: vec![TableSummary {
+            identity: table(1),
+            name: "Person".to_owned(),
+            inserted: 1,
+            updated: 2,
+            deleted: 3,
+            unchanged: 400,
+        }],
+        recorded_at_unix_us: 1_795_000_000_000_000,
+    }
+}
+
+fn outcome_row(kind: OutcomeKind) -> OutcomeRow {
+    OutcomeRow {
+        attempt: attempt(0x33),
+        operation: operation("nightly-import"),
+        request: RequestDigest([0xab; 32]),
+        branch_record: 0,
+        manifest_version: 300,
+        kind,
+        recorded_at_unix_us: 1_795_000_000_000_000,
+    }
+}
+
+fn live_head() -> TableHeadToken {
+    let identity = table(1);
+    TableHeadToken::Live(Box::new(LiveHead {
+        identity,
+        path: DatasetPath::of_first_load(identity, attempt(0x33)),
+        physical_ref: PhysicalRef::Main,
+        ref_identifier: RefIdentifier::Main(IdentityDomain::from_u128(7)),
+        pin: pin(attempt(0x33), 2),
+        e_tag: Some("0123".to_owned()),
+        content: ContentId::from_u128(0x44),
+        table_schema: SchemaHash([0xcd; 32]),
+    }))
+}
+
+/// One row of every kind and form.
+fn samples() -> Vec<(&'static str, Row)> {
+    let schema = schema_of(&[table(1)]);
+    let schema = SchemaRow { hash: schema.hash, canonical: schema.canonical };
+    let head = |head| RowBody::TableHead(TableHeadRow { identity: table(1), head });
+    let outcome = |kind| RowBody::Outcome(outcome_row(kind));
+    let by = ProcessInstanceId::from_u128(0x55);
+    let committed = OutcomeKind::Committed { commit: CommitId::from_u128(0x11) };
+    let aborted = OutcomeKind::Aborted { by, reason: "its owner died".to_owned() };
+    let at_300 = |body| Row { version: 300, body };
+    vec![
+        ("schema", at_300(RowBody::Schema(schema))),
+        ("graph_head_none", at_300(RowBody::GraphHead(GraphHeadRow { commit: None }))),
+        (
+            "graph_head",
+            at_300(RowBody::GraphHead(GraphHeadRow { commit: Some(CommitId::from_u128(0x11)) })),
+        ),
+        ("table_head_absent", at_300(head(TableHeadToken::Absent))),
+        ("table_head_tombstoned", at_300(head(TableHeadToken::Tombstoned))),
+        ("table_head_live", at_300(head(live_head()))),
+        ("commit", at_300(RowBody::Commit(commit_row()))),
+        ("outcome_committed", at_300(outcome(committed))),
+        ("outcome_aborted", at_300(outcome(aborted))),
+        ("outcome_rolled_back", at_300(outcome(OutcomeKind::RolledBack))),
+    ]
+}
+
+fn hex(raw: &RawRow) -> String {
+    let mut text = format!(
+        "kind: {}\nkey: {:?}\noperation: {:?}\nversion: {}\nbody:\n",
+        raw.kind, raw.key, raw.operation, raw.version
+    );
+    for line in raw.body.chunks(32) {
+        line.iter().for_each(|byte| write!(text, "{byte:02x}").unwrap());
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn the_bytes_of_every_kind_of_row_are_the_documented_ones() {
+    for (name, row) in samples() {
+        insta::assert_snapshot!(name, hex(&row.encode().unwrap()));
+    }
+}
+
+#[test]
+fn every_kind_of_row_reads_back_as_written() {
+    let rows: Vec<Row> = samples().into_iter().map(|(_, row)| row).collect();
+    let batch = batch_of(&rows).unwrap();
+    assert_eq!(rows_of(&[batch]).unwrap(), rows);
+}
+
+#[test]
+fn another_row_version_is_refused_by_name() {
+    let mut raw = samples()[0].1.encode().unwrap();
+    raw.body[0] = ROW_VERSION as u8 + 1;
+    let refused = RowError::Version { kind: SCHEMA.into(), key: String::new(), found: 2 };
+    assert_eq!(Row::decode(&raw), Err(refused));
+}
+
+#[test]
+fn a_row_found_by_a_column_that_its_body_contradicts_is_refused() {
+    for (_, row) in samples() {
+        let raw = row.encode().unwrap();
+        let key = RawRow { key: "other".to_owned(), ..raw.clone() };
+        let operation = RawRow { operation: Some("other".to_owned()), ..raw.clone() };
+        assert!(matches!(Row::decode(&key), Err(RowError::Columns { .. })));
+        assert!(matches!(Row::decode(&operation), Err(RowError::Columns { .. })));
+        let version = RawRow { version: 301, ..raw };
+        let carries_one = matches!(row.body, RowBody::Commit(_) | RowBody::Outcome(_));
+        assert_eq!(Row::decode(&version).is_err(), carries_one);
+    }
+}
+
+#[test]
+fn trailing_bytes_and_missing_bytes_are_refused() {
+    for (_, row) in samples() {
+        let raw = row.encode().unwrap();
+        let longer = RawRow { body: [&raw.body[..], &[0]].concat(), ..raw.clone() };
+        assert!(matches!(Row::decode(&longer), Err(RowError::Body { .. })));
+        for length in 0..raw.body.len() {
+            let cut = RawRow { body: raw.body[..length].to_vec(), ..raw.clone() };
+            assert!(Row::decode(&cut).is_err(), "{length} bytes of {}", raw.kind);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_give_a_row_or_a_typed_error(
+        kind in prop_oneof![
+            Just(SCHEMA), Just(GRAPH_HEAD), Just(TABLE_HEAD), Just(COMMIT), Just(OUTCOME), Just("x"),
+        ],
+        key in ".{0,8}",
+        operation in proptest::option::of(".{0,8}"),
+        mut body in proptest::collection::vec(any::<u8>(), 0..256),
+        known in any::<bool>(),
+    ) {
+        if let (true, Some(first)) = (known, body.first_mut()) {
+            *first = ROW_VERSION as u8;
+        }
+        let raw = RawRow { kind: kind.to_owned(), key, operation, version: 3, body };
+        if let Ok(row) = Row::decode(&raw) {
+            prop_assert_eq!(row.body.kind(), kind);
+        }
+    }
+
+    #[test]
+    fn a_changed_byte_gives_a_row_or_a_typed_error(
+        sample in 0..10usize, at in any::<prop::sample::Index>(), byte in any::<u8>(),
+    ) {
+        let mut raw = samples()[sample].1.encode().unwrap();
+        let at = at.index(raw.body.len());
+        raw.body[at] = byte;
+        let _ = Row::decode(&raw);
+    }
+}
