@@ -23,5 +23,5 @@ pub use violation::{Place, Rule, Violation, Violations};
 
 pub(crate) use calendar::{format_date, format_datetime};
 pub(crate) use json::write_string;
-pub(crate) use table::{Part, identity_column, row_key_text};
+pub(crate) use table::{identity_column, row_key_text};
 pub(crate) use violation::{Faults, quoted};

@@ -4,9 +4,7 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
-use arrow_array::{
-    Array, ArrayRef, Int32Array, Int64Array, StringArray, UInt32Array, UInt64Array,
-};
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, StringArray, UInt32Array, UInt64Array};
 use arrow_row::{Row, RowConverter, Rows, SortField};
 use arrow_schema::{ArrowError, DataType};
 use graphwrite_protocol_types::TableIdentity;

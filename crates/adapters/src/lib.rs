@@ -4,8 +4,19 @@
 
 mod input;
 mod keys;
+mod load;
+mod probe;
+mod registry;
+mod render;
+mod validate;
 
 pub use input::{
     InputBuilder, InputError, LimitExceeded, LoadInput, LoadLimits, Place, Rule, TableInput,
     Violation, Violations,
 };
+pub use load::{
+    LoadAdapter, LoadError, LoadMode, LoadPlan, PerformError, PrepareContext, StagedPayload,
+    UnknownMode, perform, request_digest,
+};
+pub use registry::{Adapter, AdapterEntry, GateUse, Protocol, Writer};
+pub use render::{RenderError, RowRenderer};

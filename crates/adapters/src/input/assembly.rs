@@ -176,9 +176,9 @@ impl Assembly {
         let unknown = data.iter().filter(|(name, _)| {
             name.as_ref() != EDGE_ID && self.def.property_by_name(name).is_none()
         });
-        faults.extend(unknown.map(|(name, _)| {
-            (Some(quoted(name)), unknown_property(&self.def, name))
-        }));
+        faults.extend(
+            unknown.map(|(name, _)| (Some(quoted(name)), unknown_property(&self.def, name))),
+        );
     }
 
     /// Builds the open rows into a batch and gives back how many bytes it takes.

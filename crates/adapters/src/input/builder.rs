@@ -170,12 +170,7 @@ impl InputBuilder {
         Ok(LoadInput { schema: self.hash, tables, errors_max: self.errors_max })
     }
 
-    fn push_row(
-        &mut self,
-        line: u64,
-        bytes: u64,
-        members: &Members<'_>,
-    ) -> Result<(), InputError> {
+    fn push_row(&mut self, line: u64, bytes: u64, members: &Members<'_>) -> Result<(), InputError> {
         let found = match self.type_of(members) {
             Ok(found) => found,
             Err((field, rule, message)) => {
@@ -257,7 +252,11 @@ impl InputBuilder {
             (Some(name), None) => ("type", name),
             (None, Some(name)) => ("edge", name),
             (Some(_), Some(_)) => {
-                return Err((Some("edge"), Rule::Shape, "a row has `type` or `edge`, not both".into()));
+                return Err((
+                    Some("edge"),
+                    Rule::Shape,
+                    "a row has `type` or `edge`, not both".into(),
+                ));
             }
             (None, None) => {
                 let message = "a row names its type: `type` for a node, `edge` for an edge";

@@ -249,14 +249,6 @@ impl Column {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Scalar(cells) => cells.len(),
-            Self::Enum { cells, .. } => cells.len(),
-            Self::List { valid, .. } | Self::Vector { valid, .. } => valid.len(),
-        }
-    }
-
     /// Takes back rows, the parts of an unfinished one included.
     pub(crate) fn truncate(&mut self, len: usize) {
         match self {

@@ -127,7 +127,8 @@ impl<'a> Reader<'a> {
     }
 
     fn word(&mut self) -> Result<Json<'a>, JsonError> {
-        let words = [("null", Json::Null), ("true", Json::Bool(true)), ("false", Json::Bool(false))];
+        let words =
+            [("null", Json::Null), ("true", Json::Bool(true)), ("false", Json::Bool(false))];
         let rest = &self.text[self.at..];
         for (word, value) in words {
             if rest.starts_with(word) {

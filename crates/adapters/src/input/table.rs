@@ -33,10 +33,6 @@ impl LoadInput {
     pub fn rows(&self) -> u64 {
         self.tables.iter().map(|table| table.rows() as u64).sum()
     }
-
-    pub(crate) fn table(&self, identity: TableIdentity) -> Option<&TableInput> {
-        self.tables.iter().find(|table| table.identity == identity)
-    }
 }
 
 /// The rows of one table.
@@ -46,11 +42,15 @@ pub struct TableInput {
     pub(crate) name: String,
     pub(crate) schema: SchemaRef,
     pub(crate) parts: Vec<Part>,
+    /// Number of the first row of each part.
+    starts: Vec<usize>,
     /// The rows by the value of the column that tells them apart.
     pub(crate) keys: RowIndex,
     pub(crate) key_column: String,
+    /// Whether rows are edges that carry their own id.
+    pub(crate) is_multi_edge: bool,
     /// The columns of the key as people know it.
-    named_by: Vec<String>,
+    pub(crate) named_by: Vec<String>,
 }
 
 /// Some rows of a table, and where they came from.
@@ -80,8 +80,25 @@ impl TableInput {
         let columns = parts.iter().map(|part| vec![ArrayRef::clone(part.batch.column(at))]);
         let keys = RowIndex::new([schema.field(at).data_type().clone()], columns)?;
         let (identity, name) = (def.identity, def.name.clone());
+        let is_multi_edge = def.edge().is_some_and(|edge| edge.multi);
+        let starts = parts.iter().scan(0, |next, part| {
+            let start = *next;
+            *next += part.batch.num_rows();
+            Some(start)
+        });
+        let starts = starts.collect();
         let named_by = def.key_columns().into_iter().map(str::to_owned).collect();
-        Ok(Self { identity, name, schema, parts, keys, key_column, named_by })
+        Ok(Self {
+            identity,
+            name,
+            schema,
+            parts,
+            starts,
+            keys,
+            key_column,
+            is_multi_edge,
+            named_by,
+        })
     }
 
     /// The table.
@@ -136,16 +153,16 @@ impl TableInput {
         self.named_by.join(", ")
     }
 
-    pub(crate) fn locate(&self, row: usize) -> Option<(&Part, usize)> {
-        let mut at = row;
-        for part in &self.parts {
-            let rows = part.batch.num_rows();
-            if at < rows {
-                return Some((part, at));
-            }
-            at -= rows;
-        }
-        None
+    /// The part of a row, and the row within it.
+    fn locate(&self, row: usize) -> Option<(&Part, usize)> {
+        let (part, at) = self.position(row);
+        self.parts.get(part).filter(|part| at < part.batch.num_rows()).map(|part| (part, at))
+    }
+
+    /// Number of the part of a row, and the row within it.
+    pub(crate) fn position(&self, row: usize) -> (usize, usize) {
+        let part = self.starts.partition_point(|start| *start <= row).saturating_sub(1);
+        (part, row - self.starts.get(part).copied().unwrap_or_default())
     }
 
     /// The columns of every part, by name.

@@ -205,6 +205,13 @@ impl Faults {
         self.total
     }
 
+    /// Adds the faults of another collection after these.
+    pub(crate) fn append(&mut self, other: Self) {
+        let room = self.errors_max - self.listed.len();
+        self.total += other.total;
+        self.listed.extend(other.listed.into_iter().take(room));
+    }
+
     pub(crate) fn into_result(self) -> Result<(), Violations> {
         if self.total == 0 {
             return Ok(());
@@ -267,7 +274,8 @@ mod tests {
 
     #[test]
     fn rule_codes_are_distinct() {
-        let codes: std::collections::BTreeSet<_> = Rule::ALL.iter().map(|rule| rule.code()).collect();
+        let codes: std::collections::BTreeSet<_> =
+            Rule::ALL.iter().map(|rule| rule.code()).collect();
         assert_eq!(codes.len(), Rule::ALL.len());
     }
 }

@@ -41,7 +41,8 @@ pub(crate) fn unique_sets(schema: &GraphSchema, identity: TableIdentity) -> Vec<
 /// The rows of the input by the values of some columns.
 pub(crate) fn index_of(table: &TableInput, columns: &[String]) -> Result<RowIndex, ArrowError> {
     let names: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let types = names.iter().map(|name| Ok(table.schema.field_with_name(name)?.data_type().clone()));
+    let types =
+        names.iter().map(|name| Ok(table.schema.field_with_name(name)?.data_type().clone()));
     let types = types.collect::<Result<Vec<_>, ArrowError>>()?;
     RowIndex::new(types, table.columns(&names)?)
 }

@@ -1,0 +1,116 @@
+//! Why a load could not be planned or performed. Nothing here is an outcome: conflicts are values.
+
+use arrow_schema::ArrowError;
+use graphwrite_protocol_types::{Answer, AttemptId, PlanInvalid, SchemaHash};
+use graphwrite_substrate::SubstrateError;
+use thiserror::Error;
+
+use crate::input::{InputError, LimitExceeded, Violations};
+
+/// A load could not be planned. No HEAD has moved; staged files that nothing names may be left.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// Rows break rules.
+    #[error(transparent)]
+    Invalid(#[from] Violations),
+    /// There is more than the limits allow.
+    #[error(transparent)]
+    Limit(#[from] LimitExceeded),
+    /// The rows were decoded by another schema than the one that is accepted now.
+    #[error(
+        "the rows were decoded by schema {decoded}, but schema {accepted} is accepted now; read the input again"
+    )]
+    SchemaMoved {
+        /// The schema of the rows.
+        decoded: SchemaHash,
+        /// The schema of the base.
+        accepted: SchemaHash,
+    },
+    /// The base and the schema contradict each other about a type; a fault of ours.
+    #[error("type {table} is in the schema, but the branch has no head for it")]
+    Headless {
+        /// The type.
+        table: String,
+    },
+    /// A table could not be read, or rows could not be staged.
+    #[error(transparent)]
+    Table(#[from] SubstrateError),
+    /// Columns could not be compared or selected; a fault of ours.
+    #[error("columns could not be compared or selected: {0}")]
+    Columns(#[from] ArrowError),
+    /// The plan contradicts itself; a fault of ours.
+    #[error(transparent)]
+    Plan(#[from] PlanInvalid),
+}
+
+impl From<InputError> for LoadError {
+    fn from(error: InputError) -> Self {
+        match error {
+            InputError::Invalid(violations) => Self::Invalid(violations),
+            InputError::Limit(limit) => Self::Limit(limit),
+            InputError::Columns(error) => Self::Columns(error),
+        }
+    }
+}
+
+impl Answer for LoadError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Invalid(violations) => violations.code(),
+            Self::Limit(limit) => limit.code(),
+            Self::SchemaMoved { .. } => "schema_moved",
+            Self::Table(_) => "storage",
+            Self::Headless { .. } | Self::Columns(_) | Self::Plan(_) => "internal",
+        }
+    }
+
+    fn may_retry(&self) -> bool {
+        matches!(self, Self::Table(_))
+    }
+
+    fn had_no_effect(&self) -> bool {
+        true
+    }
+
+    fn help(&self) -> String {
+        match self {
+            Self::Invalid(violations) => violations.help(),
+            Self::Limit(limit) => limit.help(),
+            Self::SchemaMoved { .. } => "the graph is unchanged; send the request again".into(),
+            Self::Table(_) => {
+                "the graph is unchanged; see whether the storage answers, then send the request \
+                 again"
+                    .into()
+            }
+            Self::Headless { .. } | Self::Columns(_) | Self::Plan(_) => {
+                "the graph is unchanged; this is a defect of graphwrite, please report it".into()
+            }
+        }
+    }
+}
+
+/// A step of an effect could not be taken. This call has issued no commit.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PerformError {
+    /// The permit belongs to another attempt; a fault of ours.
+    #[error("the permit is of attempt {permit}, the effect of attempt {payload}")]
+    OtherAttempt {
+        /// The attempt that was armed.
+        permit: AttemptId,
+        /// The attempt that was prepared.
+        payload: AttemptId,
+    },
+    /// The plan has fewer effects; a fault of ours.
+    #[error("attempt {attempt} has no effect {effect}")]
+    NoSuchEffect {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Index of the effect.
+        effect: u32,
+    },
+    /// The table could not be committed to.
+    #[error(transparent)]
+    Table(#[from] SubstrateError),
+}

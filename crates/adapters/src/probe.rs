@@ -1,0 +1,66 @@
+//! Batched reads of the base: each question is one scan of one table, however many rows ask it. It
+//! opens the exact pinned versions of the base and nothing else; it judges nothing.
+
+use std::collections::BTreeMap;
+
+use arrow_array::{Array, ArrayRef};
+use futures::future::try_join_all;
+use graphwrite_protocol_types::{BaseView, TableIdentity};
+use graphwrite_substrate::{
+    BatchStream, RowFilter, ScanRequest, Store, SubstrateError, TableHandle, Version,
+};
+
+/// Up to so many values a scan is narrowed by naming them; beyond, reading the columns of the whole
+/// table once costs less than planning so long a list.
+const NAMED_VALUES_MAX: usize = 8_192;
+
+/// The tables of one base, opened when they are first needed.
+pub(crate) struct BaseTables<'a> {
+    store: &'a Store,
+    base: &'a BaseView,
+    open: BTreeMap<TableIdentity, TableHandle>,
+}
+
+impl<'a> BaseTables<'a> {
+    pub(crate) fn new(store: &'a Store, base: &'a BaseView) -> Self {
+        Self { store, base, open: BTreeMap::new() }
+    }
+
+    /// Opens the live ones of `wanted`, all at once; a table without a live head has no rows.
+    pub(crate) async fn open(
+        &mut self,
+        wanted: impl IntoIterator<Item = TableIdentity>,
+    ) -> Result<(), SubstrateError> {
+        let (store, base) = (self.store, self.base);
+        let missing = wanted.into_iter().filter(|identity| !self.open.contains_key(identity));
+        let heads = missing.filter_map(|identity| base.head(identity).live());
+        let opened = heads.map(|head| async move {
+            let version = Version::Exact(head.pin.version);
+            let path = head.path.as_str();
+            let table = TableHandle::open(store, path, &head.physical_ref, version).await?;
+            Ok::<_, SubstrateError>((head.identity, table))
+        });
+        self.open.extend(Box::pin(try_join_all(opened)).await?);
+        Ok(())
+    }
+
+    /// An open table; none without a live head.
+    pub(crate) fn get(&self, identity: TableIdentity) -> Option<&TableHandle> {
+        self.open.get(&identity)
+    }
+}
+
+/// Scans `columns` of `table` for at least the rows in which every column of `values` has one of
+/// the values beside it. The caller compares again: a long list narrows nothing.
+pub(crate) async fn scan_matching(
+    table: &TableHandle,
+    columns: Vec<String>,
+    values: Vec<(String, ArrayRef)>,
+) -> Result<BatchStream, SubstrateError> {
+    let named = values.into_iter().filter(|(_, values)| values.len() <= NAMED_VALUES_MAX);
+    let conditions: Vec<_> =
+        named.map(|(column, values)| RowFilter::In { column, values }).collect();
+    let filter = (!conditions.is_empty()).then_some(RowFilter::All(conditions));
+    let request = ScanRequest { columns: Some(columns), filter, ..ScanRequest::default() };
+    Box::pin(table.scan(request)).await
+}
