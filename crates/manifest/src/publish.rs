@@ -41,7 +41,7 @@ impl Manifest {
     ) -> Result<PublishOutcome, ManifestError> {
         let attempt = transition.attempt()?;
         let mut search = OutcomeSearch::of(&transition, attempt, base);
-        let mut state = base.clone();
+        let mut state = self.own(base);
         for _ in 0..SLOTS_LOST_MAX {
             let found = search.extend_to(&state).await?;
             match self.decide(&transition, &state, &found)? {
@@ -56,6 +56,13 @@ impl Manifest {
             state = self.state().await?;
         }
         Err(ManifestError::Contended { attempt, slots: SLOTS_LOST_MAX })
+    }
+
+    /// The same state as this handle has it, so that the commit goes through its storage even when
+    /// `base` came from another handle.
+    fn own(&self, base: &ManifestState) -> ManifestState {
+        let known = self.known_state();
+        if known.base().manifest == base.base().manifest { known } else { base.clone() }
     }
 
     fn decide(

@@ -16,14 +16,14 @@ async fn reading_an_unchanged_manifest_costs_one_listing() {
 }
 
 #[tokio::test]
-async fn a_cold_open_costs_at_most_five_requests() {
+async fn a_cold_open_costs_four_requests() {
     let world = World::in_memory().await;
     let manifest = world.open().await;
     commit_many(&world, &manifest, 10).await;
     let (counted, counter) = world.store.counting();
     world.open_through(&counted).await;
     let counts = counter.take();
-    assert!(counts.total() <= 5, "{counts:?}");
+    assert!(counts.total() <= 4, "{counts:?}");
 }
 
 #[tokio::test]
@@ -43,8 +43,8 @@ async fn requests_per_publish_are_flat_and_cold_fragments_few_to_depth_300() {
     }
     assert_eq!(spilling.len(), 5, "every 49th publish after the first 64 spills");
     assert!(plain.iter().all(|requests| *requests == plain[0]), "{plain:?}");
-    assert!(plain[0] <= 5, "a publish costs {} requests", plain[0]);
-    assert!(spilling.iter().all(|requests| *requests <= plain[0] + 6), "{spilling:?}");
+    assert!(plain[0] <= 4, "a publish costs {} requests", plain[0]);
+    assert!(spilling.iter().all(|requests| *requests <= plain[0] + 4), "{spilling:?}");
 }
 
 #[tokio::test]
@@ -63,5 +63,8 @@ async fn a_publish_that_lost_its_slot_does_not_grow_with_depth_either() {
         write.commit(&manifest, &base).await;
         costs.push(counter.take().total());
     }
-    assert!(costs.iter().all(|requests| *requests <= costs[0]), "{costs:?}");
+    let dearer = costs.iter().filter(|requests| **requests > costs[0]);
+    assert!(dearer.clone().count() <= 2, "only where rows spilled: {costs:?}");
+    assert!(dearer.max().is_none_or(|requests| *requests <= costs[0] + 4), "{costs:?}");
+    assert!(costs[0] <= 11, "{costs:?}");
 }
