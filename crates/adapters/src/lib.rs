@@ -9,6 +9,10 @@ mod probe;
 mod registry;
 mod render;
 mod validate;
+mod whole;
+
+#[cfg(test)]
+mod testing;
 
 pub use input::{
     InputBuilder, InputError, LimitExceeded, LoadInput, LoadLimits, Place, Rule, TableInput,
@@ -20,3 +24,4 @@ pub use load::{
 };
 pub use registry::{Adapter, AdapterEntry, GateUse, Protocol, Writer};
 pub use render::{RenderError, RowRenderer};
+pub use whole::check_graph;

@@ -1,1 +1,49 @@
-//! Placeholder until the crate is written.
+//! The coordinator: the stages of a write, recovery over this graph's storage, and the public handle
+//! [`Graph`]. It composes the crates below; rules about rows, records or recovery are theirs.
+
+mod armed;
+mod background;
+mod barrier;
+mod core;
+mod effects;
+mod env;
+mod error;
+mod graph;
+mod hooks;
+mod options;
+mod port;
+mod process;
+mod receipt;
+mod recover;
+mod report;
+mod request;
+mod resolve;
+mod revalidate;
+mod snapshot;
+mod status;
+mod tree;
+mod verify;
+mod write;
+
+pub use env::SystemEnv;
+pub use error::{CreateError, InitError, OpenError, ReadError, WriteError, WriteErrorKind};
+pub use graph::Graph;
+pub use hooks::{Hooks, Injected, NoHooks};
+pub use options::GraphOptions;
+pub use port::PortError;
+pub use process::ProcessContext;
+pub use recover::{RecoverError, RecoverMode, RecoverRequest};
+pub use report::{CommitInfo, Finding, Severity, StatusReport, TableStatus, VerifyReport};
+pub use request::LoadRequest;
+pub use snapshot::{Snapshot, SnapshotTable};
+
+pub use graphwrite_adapters::{
+    InputBuilder, InputError, LimitExceeded, LoadError, LoadInput, LoadLimits, LoadMode, Place,
+    RenderError, RowRenderer, Rule, Violation, Violations,
+};
+pub use graphwrite_gates::{GateMetrics, GateTimeout};
+pub use graphwrite_recovery::{
+    BarrierOutcome, BarrierReport, BlockingObject, ExplainedEffect, Explanation, Resolution,
+    WaitRules,
+};
+pub use graphwrite_substrate::{BatchStream, Durability, MemoryStorage, Store, StoreError};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphwrite_protocol_types::Env;
-use graphwrite_recovery::Waits;
+use graphwrite_recovery::WaitRules;
 
 use crate::{Hooks, NoHooks, ProcessContext, SystemEnv};
 
@@ -16,7 +16,7 @@ pub struct GraphOptions {
     /// The process that the handle belongs to: its gates and its live attempts.
     pub process: Arc<ProcessContext>,
     /// How long a barrier waits for another process, and when it fences one.
-    pub waits: Waits,
+    pub waits: WaitRules,
     /// How long a write waits for its gates.
     pub gate_wait_max: Duration,
     /// How often a write is prepared again after a conflict.
@@ -30,7 +30,7 @@ impl Default for GraphOptions {
         Self {
             env: Arc::new(SystemEnv::new()),
             process: ProcessContext::global(),
-            waits: Waits::default(),
+            waits: WaitRules::default(),
             gate_wait_max: Duration::from_secs(30),
             restarts_max: 16,
             hooks: Arc::new(NoHooks),

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use graphwrite_gates::{GateManager, GateRegistry};
 use graphwrite_protocol_types::{AttemptId, Env, OwnerRecord, ProcessInstanceId};
+use graphwrite_recovery::{LocalProcess, PidState};
 use parking_lot::Mutex;
 
 use crate::SystemEnv;
@@ -16,6 +17,8 @@ use crate::SystemEnv;
 #[derive(Debug)]
 pub struct ProcessContext {
     instance: ProcessInstanceId,
+    boot_id: Option<String>,
+    pid_namespace: Option<String>,
     live: Mutex<BTreeSet<AttemptId>>,
     gates: GateRegistry,
 }
@@ -40,8 +43,13 @@ impl ProcessContext {
     }
 
     fn new(env: &dyn Env) -> Self {
-        let instance = ProcessInstanceId::mint(env);
-        Self { instance, live: Mutex::default(), gates: GateRegistry::new() }
+        Self {
+            instance: ProcessInstanceId::mint(env),
+            boot_id: read_trimmed("/proc/sys/kernel/random/boot_id"),
+            pid_namespace: pid_namespace(),
+            live: Mutex::default(),
+            gates: GateRegistry::new(),
+        }
     }
 
     /// This instance.
@@ -60,21 +68,45 @@ impl ProcessContext {
         OwnerRecord {
             instance: self.instance,
             pid,
-            pid_namespace: pid_namespace(),
-            boot_id: boot_id(),
+            pid_namespace: self.pid_namespace.clone(),
+            boot_id: self.boot_id.clone(),
             process_start_ticks: process_start_ticks(pid),
             host: host_name(),
         }
     }
 
-    /// The attempts that are live in this process.
-    pub fn live_attempts(&self) -> BTreeSet<AttemptId> {
-        self.live.lock().clone()
-    }
-
     pub(crate) fn enter(self: &Arc<Self>, attempt: AttemptId) -> LiveAttempt {
         self.live.lock().insert(attempt);
         LiveAttempt { process: Arc::clone(self), attempt }
+    }
+}
+
+impl LocalProcess for ProcessContext {
+    fn instance(&self) -> ProcessInstanceId {
+        self.instance
+    }
+
+    fn boot_id(&self) -> Option<&str> {
+        self.boot_id.as_deref()
+    }
+
+    fn pid_namespace(&self) -> Option<&str> {
+        self.pid_namespace.as_deref()
+    }
+
+    fn pid_state(&self, pid: u32) -> PidState {
+        // Without the file system that lists processes, nothing is known about any.
+        if process_start_ticks(std::process::id()).is_none() {
+            return PidState::Unknown;
+        }
+        match process_start_ticks(pid) {
+            Some(ticks) => PidState::Running { start_ticks: Some(ticks) },
+            None => PidState::Gone,
+        }
+    }
+
+    fn is_live(&self, attempt: AttemptId) -> bool {
+        self.live.lock().contains(&attempt)
     }
 }
 
@@ -85,17 +117,12 @@ impl Drop for LiveAttempt {
 }
 
 /// The pid namespace of this process: a pid is a proof of death only inside one.
-pub(crate) fn pid_namespace() -> Option<String> {
+fn pid_namespace() -> Option<String> {
     fs::read_link("/proc/self/ns/pid").ok().map(|link| link.to_string_lossy().into_owned())
 }
 
-/// The boot of this machine.
-pub(crate) fn boot_id() -> Option<String> {
-    read_trimmed("/proc/sys/kernel/random/boot_id")
-}
-
 /// When the process `pid` started; none when it does not run.
-pub(crate) fn process_start_ticks(pid: u32) -> Option<u64> {
+fn process_start_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The command's name, in parentheses, may hold anything; the start time is field 22.
     let after_name = stat.rsplit_once(')')?.1;
@@ -134,8 +161,8 @@ mod tests {
         let process = ProcessContext::isolated(&env);
         let attempt = AttemptId::mint(&env);
         let mark = process.enter(attempt);
-        assert!(process.live_attempts().contains(&attempt));
+        assert!(process.is_live(attempt));
         drop(mark);
-        assert!(process.live_attempts().is_empty());
+        assert!(!process.is_live(attempt));
     }
 }

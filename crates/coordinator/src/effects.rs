@@ -1,0 +1,141 @@
+//! Stage F: the effects of an armed attempt. Every step that was issued is settled before anything
+//! is judged: cancelling siblings would leave effects that nobody knows of.
+
+use futures::future::join_all;
+use graphwrite_adapters::StagedPayload;
+use graphwrite_gates::GateGuard;
+use graphwrite_protocol_types::{Armed, EffectKind, Failpoint, Pin};
+use graphwrite_recovery::OwnSteps;
+use graphwrite_substrate::Landing;
+
+use crate::Injected;
+use crate::core::Core;
+
+/// How often a step whose fate is not known is sent again. A staged commit lands at most once, so
+/// sending it again asks the storage once more and can do no harm (K1).
+const RESENDS_MAX: u32 = 2;
+
+/// How the effects ended.
+#[derive(Debug)]
+pub(crate) enum Effects {
+    /// All landed; these are their versions.
+    Complete(Vec<Option<Pin>>),
+    /// At least one did not.
+    Lost {
+        /// What is known of each.
+        steps: Vec<OwnSteps>,
+        /// Why, for people.
+        reason: String,
+    },
+    /// A failpoint was told to fail.
+    Injected(Injected),
+}
+
+/// How one effect ended.
+#[derive(Debug)]
+enum Ended {
+    Landed(Pin),
+    Refused(String),
+    Unknown(String),
+    NotIssued,
+}
+
+/// Applies every effect of `armed`.
+///
+/// A first attempt lands them all at once. A restarted one has met somebody: it first lands one whose
+/// slot others can take, the same one for everybody, so that losing costs no compensation elsewhere.
+pub(crate) async fn apply(
+    core: &Core,
+    armed: &Armed<StagedPayload, GateGuard>,
+    restarts: u32,
+) -> Effects {
+    if core.options.hooks.wants(Failpoint::PostEffect) {
+        return one_by_one(core, armed).await;
+    }
+    let effects = &armed.write().effects;
+    let count = effects.len();
+    let contested = || effects.iter().position(|effect| effect.kind == EffectKind::Staged);
+    let first = if restarts > 0 { contested() } else { None };
+    let mut ended: Vec<Ended> = (0..count).map(|_| Ended::NotIssued).collect();
+    if let Some(first) = first {
+        ended[first] = perform(core, armed, first).await;
+        if !matches!(ended[first], Ended::Landed(_)) {
+            return judge(ended);
+        }
+    }
+    let rest: Vec<usize> = (0..count).filter(|index| Some(*index) != first).collect();
+    let results = join_all(rest.iter().map(|index| perform(core, armed, *index))).await;
+    for (index, result) in rest.into_iter().zip(results) {
+        ended[index] = result;
+    }
+    judge(ended)
+}
+
+/// With a failpoint between effects, the one that stops is known.
+async fn one_by_one(core: &Core, armed: &Armed<StagedPayload, GateGuard>) -> Effects {
+    let count = armed.write().effects.len();
+    let mut ended = Vec::with_capacity(count);
+    for index in 0..count {
+        ended.push(perform(core, armed, index).await);
+        if let Err(injected) = core.options.hooks.reach(Failpoint::PostEffect).await {
+            return Effects::Injected(injected);
+        }
+    }
+    judge(ended)
+}
+
+async fn perform(core: &Core, armed: &Armed<StagedPayload, GateGuard>, index: usize) -> Ended {
+    let mut resends = 0;
+    loop {
+        let permit = armed.permit();
+        let step =
+            graphwrite_adapters::perform(index as u32, armed.payload(), &permit, &core.store);
+        match Box::pin(step).await {
+            Ok(Landing::Landed { version, .. }) => {
+                return Ended::Landed(Pin { version: version.version, tx_uuid: version.tx_uuid });
+            }
+            Ok(Landing::SlotTaken { winner }) => return Ended::Refused(taken(winner)),
+            Ok(Landing::Unknown(cause)) if resends < RESENDS_MAX => {
+                tracing::warn!(%cause, resends, "sending a step again");
+                resends += 1;
+            }
+            Ok(Landing::Unknown(cause)) => return Ended::Unknown(cause.to_string()),
+            // The substrate's word: this call sent nothing. An earlier one may have.
+            Err(error) if resends == 0 => return Ended::Refused(error.to_string()),
+            Err(error) => return Ended::Unknown(error.to_string()),
+        }
+    }
+}
+
+fn taken(winner: Option<graphwrite_protocol_types::TxUuid>) -> String {
+    match winner {
+        Some(winner) => format!("the version was taken by {winner}"),
+        None => "the version was taken".to_owned(),
+    }
+}
+
+fn judge(ended: Vec<Ended>) -> Effects {
+    let mut reason = None;
+    let mut achieved = Vec::with_capacity(ended.len());
+    let mut steps = Vec::with_capacity(ended.len());
+    for one in ended {
+        let (pin, step) = match one {
+            Ended::Landed(pin) => (Some(pin), OwnSteps::SomeLanded),
+            Ended::Refused(why) => {
+                reason.get_or_insert(why);
+                (None, OwnSteps::NoneLanded)
+            }
+            Ended::Unknown(why) => {
+                reason.get_or_insert(why);
+                (None, OwnSteps::Unknown)
+            }
+            Ended::NotIssued => (None, OwnSteps::NoneLanded),
+        };
+        achieved.push(pin);
+        steps.push(step);
+    }
+    match reason {
+        None => Effects::Complete(achieved),
+        Some(reason) => Effects::Lost { steps, reason },
+    }
+}

@@ -1,0 +1,324 @@
+//! What can go wrong at the handle: one enum per operation, each with a stable code, the two
+//! questions of [`Answer`] and the next step. Outcomes of a write are values, not errors.
+
+use graphwrite_adapters::LoadError;
+use graphwrite_gates::GateTimeout;
+use graphwrite_manifest::ManifestError;
+use graphwrite_protocol_types::{
+    Answer, AttemptId, DatasetPath, OperationId, Pin, PlanInvalid, TableIdentity, WrongIntent,
+};
+use graphwrite_recovery::{BarrierError, BlockingObject};
+use graphwrite_schema::SchemaDecodeError;
+use graphwrite_substrate::{IntentError, StoreError, SubstrateError};
+use thiserror::Error;
+
+use crate::{Injected, PortError};
+
+pub use graphwrite_manifest::{InitError, OpenError};
+
+/// A graph was not created, or its creation was stopped by a test.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// There is no new graph.
+    #[error(transparent)]
+    Init(#[from] InitError),
+    /// A failpoint was told to fail.
+    #[error(transparent)]
+    Injected(#[from] Injected),
+}
+
+impl Answer for CreateError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Init(error) => error.code(),
+            Self::Injected(_) => "injected",
+        }
+    }
+
+    fn may_retry(&self) -> bool {
+        match self {
+            Self::Init(error) => error.may_retry(),
+            Self::Injected(_) => false,
+        }
+    }
+
+    fn had_no_effect(&self) -> bool {
+        match self {
+            Self::Init(error) => error.had_no_effect(),
+            Self::Injected(_) => false,
+        }
+    }
+
+    fn help(&self) -> String {
+        match self {
+            Self::Init(error) => error.help(),
+            Self::Injected(_) => "run `graphwrite init` again; this was a test".into(),
+        }
+    }
+}
+
+/// A read did not come to a result. Reads never change anything.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The type is not declared.
+    #[error("the schema declares no type `{name}`")]
+    NoSuchType {
+        /// The name.
+        name: String,
+    },
+    /// A published version is not there, or is another version of that number.
+    #[error("`{path}` does not have the published {pin}{}", found_instead(.found))]
+    PinLost {
+        /// The dataset.
+        path: DatasetPath,
+        /// What the manifest names.
+        pin: Pin,
+        /// What has that number instead.
+        found: Option<Pin>,
+    },
+    /// The graph cannot be opened a second time.
+    #[error(transparent)]
+    Reopen(Box<OpenError>),
+    /// The manifest cannot be read.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// The accepted schema cannot be read.
+    #[error("the accepted schema cannot be read: {0}")]
+    Schema(#[from] SchemaDecodeError),
+    /// A recovery record cannot be read.
+    #[error(transparent)]
+    Intent(#[from] IntentError),
+    /// A table cannot be read.
+    #[error(transparent)]
+    Substrate(#[from] SubstrateError),
+}
+
+fn found_instead(found: &Option<Pin>) -> String {
+    found.as_ref().map(|pin| format!("; it has {pin} instead")).unwrap_or_default()
+}
+
+impl From<StoreError> for ReadError {
+    fn from(error: StoreError) -> Self {
+        Self::Substrate(error.into())
+    }
+}
+
+impl Answer for ReadError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::NoSuchType { .. } => "no_such_type",
+            Self::PinLost { .. } => "pin_lost",
+            Self::Reopen(error) => error.code(),
+            Self::Manifest(error) => error.code(),
+            Self::Schema(_) => "manifest_damaged",
+            Self::Intent(_) | Self::Substrate(_) => "storage",
+        }
+    }
+
+    fn may_retry(&self) -> bool {
+        match self {
+            Self::Reopen(error) => error.may_retry(),
+            Self::Manifest(error) => error.may_retry(),
+            Self::Intent(_) | Self::Substrate(_) => true,
+            Self::NoSuchType { .. } | Self::PinLost { .. } | Self::Schema(_) => false,
+        }
+    }
+
+    fn had_no_effect(&self) -> bool {
+        true
+    }
+
+    fn help(&self) -> String {
+        match self {
+            Self::NoSuchType { .. } => "`graphwrite status <graph>` lists the types".into(),
+            Self::PinLost { .. } => {
+                "files of the graph were removed or replaced from outside; restore them from a copy, \
+                 then run `graphwrite verify <graph>`"
+                    .into()
+            }
+            Self::Reopen(error) => error.help(),
+            Self::Manifest(error) => error.help(),
+            Self::Schema(_) => "use the build that wrote the schema".into(),
+            Self::Intent(_) | Self::Substrate(_) => {
+                "nothing was changed; correct what the message names and try again".into()
+            }
+        }
+    }
+}
+
+/// A write was refused or failed before it had an effect, unless `had_no_effect` says otherwise.
+#[derive(Debug, Error)]
+#[error("{kind}")]
+pub struct WriteError {
+    /// The caller's request, where it had got an id.
+    pub operation: Option<OperationId>,
+    /// What went wrong.
+    #[source]
+    pub kind: WriteErrorKind,
+}
+
+/// Why a write was refused or failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WriteErrorKind {
+    /// The handle was opened for reading.
+    #[error("the graph was opened read-only")]
+    ReadOnly,
+    /// The input was refused, or could not be prepared.
+    #[error(transparent)]
+    Load(LoadError),
+    /// A gate was not granted in time.
+    #[error(transparent)]
+    Gate(#[from] GateTimeout),
+    /// An object among the recovery records cannot be understood; it stops writes to its branch.
+    #[error(transparent)]
+    Blocked(BlockingObject),
+    /// HEAD of a table is not its published version, and neither an intent nor a fence explains it.
+    #[error("HEAD of table {identity} is {}, but its published version is {pin}; no intent explains it", head_text(.found))]
+    UnexplainedHead {
+        /// The table.
+        identity: TableIdentity,
+        /// The published version.
+        pin: Pin,
+        /// HEAD.
+        found: Option<Pin>,
+    },
+    /// The recovery barrier met a fault; whatever it had resolved stays resolved.
+    #[error(transparent)]
+    Barrier(#[from] BarrierError<PortError>),
+    /// Reading before the attempt was armed failed.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The intent could not be made durable; it certainly does not exist.
+    #[error("the intent of attempt {attempt} could not be written: {cause}")]
+    Arm {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Why.
+        cause: Box<IntentError>,
+    },
+    /// The intent may exist or come to exist; no effect was issued under it.
+    #[error("whether the intent of attempt {attempt} was written is not known: {cause}")]
+    ArmUnknown {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Why.
+        cause: StoreError,
+    },
+    /// A plan contradicts itself, or an attempt met its own records. Always a fault of ours.
+    #[error("internal fault: {reason}")]
+    Internal {
+        /// What is contradicted.
+        reason: String,
+    },
+    /// A failpoint was told to fail.
+    #[error(transparent)]
+    Injected(#[from] Injected),
+}
+
+fn head_text(found: &Option<Pin>) -> String {
+    found.as_ref().map_or_else(|| "missing".to_owned(), Pin::to_string)
+}
+
+impl WriteErrorKind {
+    pub(crate) fn of(self, operation: &OperationId) -> WriteError {
+        WriteError { operation: Some(operation.clone()), kind: self }
+    }
+}
+
+impl From<ManifestError> for WriteErrorKind {
+    fn from(error: ManifestError) -> Self {
+        Self::Read(error.into())
+    }
+}
+
+impl From<SubstrateError> for WriteErrorKind {
+    fn from(error: SubstrateError) -> Self {
+        Self::Read(error.into())
+    }
+}
+
+impl From<StoreError> for WriteErrorKind {
+    fn from(error: StoreError) -> Self {
+        Self::Read(error.into())
+    }
+}
+
+impl From<PlanInvalid> for WriteErrorKind {
+    fn from(invalid: PlanInvalid) -> Self {
+        Self::Internal { reason: invalid.to_string() }
+    }
+}
+
+impl From<WrongIntent> for WriteErrorKind {
+    fn from(wrong: WrongIntent) -> Self {
+        Self::Internal { reason: wrong.to_string() }
+    }
+}
+
+impl Answer for WriteError {
+    fn code(&self) -> &'static str {
+        match &self.kind {
+            WriteErrorKind::ReadOnly => "read_only",
+            WriteErrorKind::Load(error) => error.code(),
+            WriteErrorKind::Gate(_) => "gate_timeout",
+            WriteErrorKind::Blocked(_) => "recovery_blocked",
+            WriteErrorKind::UnexplainedHead { .. } => "unexplained_head",
+            WriteErrorKind::Barrier(_) => "storage",
+            WriteErrorKind::Read(error) => error.code(),
+            WriteErrorKind::Arm { .. } | WriteErrorKind::ArmUnknown { .. } => "storage",
+            WriteErrorKind::Internal { .. } => "internal",
+            WriteErrorKind::Injected(_) => "injected",
+        }
+    }
+
+    fn may_retry(&self) -> bool {
+        match &self.kind {
+            WriteErrorKind::Load(error) => error.may_retry(),
+            WriteErrorKind::Read(error) => error.may_retry(),
+            WriteErrorKind::Gate(_)
+            | WriteErrorKind::Barrier(_)
+            | WriteErrorKind::Arm { .. }
+            | WriteErrorKind::ArmUnknown { .. } => true,
+            WriteErrorKind::ReadOnly
+            | WriteErrorKind::Blocked(_)
+            | WriteErrorKind::UnexplainedHead { .. }
+            | WriteErrorKind::Internal { .. }
+            | WriteErrorKind::Injected(_) => false,
+        }
+    }
+
+    /// No kind of this error is returned once an effect was issued: from then on the answer is an
+    /// outcome.
+    fn had_no_effect(&self) -> bool {
+        true
+    }
+
+    fn help(&self) -> String {
+        match &self.kind {
+            WriteErrorKind::ReadOnly => "open the graph for writing".into(),
+            WriteErrorKind::Load(error) => error.help(),
+            WriteErrorKind::Read(error) => error.help(),
+            WriteErrorKind::Gate(_) => {
+                "nothing was changed; try again when the named attempts are done".into()
+            }
+            WriteErrorKind::Blocked(object) => object.remedy.into(),
+            WriteErrorKind::UnexplainedHead { .. } => {
+                "the graph is unchanged and readable; something else than graphwrite committed to the \
+                 table: find out what, then run `graphwrite verify <graph>`"
+                    .into()
+            }
+            WriteErrorKind::Barrier(_)
+            | WriteErrorKind::Arm { .. }
+            | WriteErrorKind::ArmUnknown { .. } => {
+                "the graph is unchanged; correct what the message names and send it again".into()
+            }
+            WriteErrorKind::Internal { .. } => {
+                "the graph is unchanged; this is a fault of graphwrite, report it".into()
+            }
+            WriteErrorKind::Injected(_) => "the graph is unchanged; this was a test".into(),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The public handle of a graph. Everything that writes goes through [`Graph::load`], which goes
+//! through every stage; everything else reads, or resolves what is pending.
+
+use std::sync::Arc;
+
+use graphwrite_adapters::{InputBuilder, LoadLimits};
+use graphwrite_gates::GateMetrics;
+use graphwrite_manifest::{AGE_FLOOR_S_DEFAULT, CommitRow, InitRequest, Manifest};
+use graphwrite_protocol_types::{
+    AttemptId, CommitId, Failpoint, IdentityDomain, NativeBranch, Purpose, SchemaChange,
+    WriteOutcome,
+};
+use graphwrite_recovery::{BarrierReport, Explanation};
+use graphwrite_schema::GraphSchema;
+use graphwrite_substrate::Store;
+
+use crate::core::Core;
+use crate::recover::{RecoverRequest, pending, recover};
+use crate::report::{CommitInfo, StatusReport, VerifyReport};
+use crate::status::status;
+use crate::verify::verify;
+use crate::write::{schema_of, write};
+use crate::{
+    CreateError, GraphOptions, LoadRequest, OpenError, ReadError, RecoverError, Snapshot,
+    WriteError,
+};
+
+/// A graph: many tables, one authority. Cheap to clone; clones share everything.
+#[derive(Debug, Clone)]
+pub struct Graph {
+    core: Arc<Core>,
+}
+
+impl Graph {
+    /// Creates a graph with `schema`, exclusively: of racing calls one succeeds. A call that dies
+    /// leaves a complete graph or none.
+    ///
+    /// # Errors
+    /// Why there is no new graph; only an unknown outcome leaves that open.
+    pub async fn create(
+        store: Store,
+        schema: &GraphSchema,
+        actor: &str,
+        options: GraphOptions,
+    ) -> Result<Self, CreateError> {
+        options.hooks.reach(Failpoint::PreGenesis).await?;
+        let request = InitRequest {
+            schema: SchemaChange { hash: schema.hash(), canonical: schema.to_bytes() },
+            tables: schema.types().iter().map(|declared| declared.identity).collect(),
+            domain: IdentityDomain::mint(options.env.as_ref()),
+            actor: actor.to_owned(),
+            age_floor_s: AGE_FLOOR_S_DEFAULT,
+        };
+        let manifest = Box::pin(Manifest::init(&store, Arc::clone(&options.env), request)).await?;
+        options.hooks.reach(Failpoint::PostGenesis).await?;
+        Ok(Self { core: Core::new(store, manifest, options, Purpose::Write) })
+    }
+
+    /// Opens a graph for reading and writing. Nothing is recovered by opening; the first write
+    /// resolves what is in its way.
+    ///
+    /// # Errors
+    /// Why there is nothing to open.
+    pub async fn open(store: Store, options: GraphOptions) -> Result<Self, OpenError> {
+        Self::open_for(store, options, Purpose::Write).await
+    }
+
+    /// Opens a graph for reading. This handle never writes, not even to recover.
+    ///
+    /// # Errors
+    /// Why there is nothing to open.
+    pub async fn open_read_only(store: Store, options: GraphOptions) -> Result<Self, OpenError> {
+        Self::open_for(store, options, Purpose::Read).await
+    }
+
+    async fn open_for(
+        store: Store,
+        options: GraphOptions,
+        purpose: Purpose,
+    ) -> Result<Self, OpenError> {
+        let env = Arc::clone(&options.env);
+        let branch = NativeBranch::main();
+        let manifest = Box::pin(Manifest::open(&store, env, &branch, purpose)).await?;
+        Ok(Self { core: Core::new(store, manifest, options, purpose) })
+    }
+
+    /// Loads rows into any number of tables, in one commit.
+    ///
+    /// The request runs to its end once its intent is durable, even if the returned future is
+    /// dropped.
+    ///
+    /// # Errors
+    /// Why the request was refused; the graph is as it was.
+    pub async fn load(&self, request: LoadRequest) -> Result<WriteOutcome, WriteError> {
+        Box::pin(write(&self.core, request)).await
+    }
+
+    /// A builder for the rows of a load, which checks them against the accepted schema.
+    ///
+    /// # Errors
+    /// The accepted schema cannot be read.
+    pub async fn input(&self, limits: LoadLimits) -> Result<InputBuilder, ReadError> {
+        let schema = schema_of(&self.core.manifest.state().await?)?;
+        Ok(InputBuilder::new(&schema).with_limits(limits))
+    }
+
+    /// The newest state of the branch.
+    ///
+    /// # Errors
+    /// The storage failed, or holds no manifest that this build reads.
+    pub async fn snapshot(&self) -> Result<Snapshot, ReadError> {
+        Snapshot::new(self.core.store.clone(), self.core.manifest.state().await?)
+    }
+
+    /// The newest commits, newest first, `limit` at most.
+    ///
+    /// # Errors
+    /// The manifest cannot be read.
+    pub async fn log(&self, limit: usize) -> Result<Vec<CommitInfo>, ReadError> {
+        let state = self.core.manifest.state().await?;
+        Ok(state.commits(limit).await?.into_iter().map(CommitInfo::from).collect())
+    }
+
+    /// The commit with this id; none when the branch has no such commit.
+    ///
+    /// # Errors
+    /// The manifest cannot be read.
+    pub async fn commit(&self, id: CommitId) -> Result<Option<CommitInfo>, ReadError> {
+        let state = self.core.manifest.state().await?;
+        Ok(state.commit(id).await?.map(CommitInfo::from))
+    }
+
+    /// The armed intents, each with what was found, the rule that decides and what would be next.
+    /// Reads only.
+    ///
+    /// # Errors
+    /// The storage or the manifest cannot be read.
+    pub async fn pending_intents(&self) -> Result<Vec<Explanation>, RecoverError> {
+        pending(&self.core).await
+    }
+
+    /// Resolves what is pending, all of it or one attempt.
+    ///
+    /// # Errors
+    /// A fault of the storage; whatever was resolved until then stays resolved.
+    pub async fn recover(&self, request: RecoverRequest) -> Result<BarrierReport, RecoverError> {
+        recover(&self.core, request).await
+    }
+
+    /// One screen about the graph. Reads only.
+    ///
+    /// # Errors
+    /// The storage or the manifest cannot be read.
+    pub async fn status(&self) -> Result<StatusReport, ReadError> {
+        status(&self.core).await
+    }
+
+    /// Checks everything that can be checked, past every cache. Reads only; what is wrong is in the
+    /// report.
+    ///
+    /// # Errors
+    /// The graph cannot be read at all.
+    pub async fn verify(&self) -> Result<VerifyReport, ReadError> {
+        Box::pin(verify(&self.core)).await
+    }
+
+    /// How long gates were waited for and held in this process, on this graph.
+    pub fn gate_metrics(&self) -> GateMetrics {
+        self.core.gates.metrics()
+    }
+
+    /// Returns when no work of this handle goes on behind its answers. A process calls it before it
+    /// ends, so that records are tidied; nothing is lost if it does not.
+    pub async fn settled(&self) {
+        self.core.background.idle().await;
+    }
+
+    /// The attempt ids that this process is running, for diagnosis.
+    pub fn is_live(&self, attempt: AttemptId) -> bool {
+        graphwrite_recovery::LocalProcess::is_live(self.core.options.process.as_ref(), attempt)
+    }
+}
+
+impl From<CommitRow> for CommitInfo {
+    fn from(row: CommitRow) -> Self {
+        Self {
+            commit: row.commit,
+            operation: row.operation,
+            parents: row.parents,
+            actor: row.actor,
+            at_unix_us: row.recorded_at_unix_us,
+            writer: row.writer,
+            message: row.message,
+            tables: row.tables,
+            manifest_version: row.manifest_version,
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! What recovery needs from the world, over this graph's storage and manifest. It reads facts and
+//! performs single durable steps; what they mean is recovery's to judge.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use graphwrite_manifest::{ManifestError, ManifestState, OutcomeKind, PublishOutcome, Transition};
+use graphwrite_protocol_types::{
+    AttemptId, BranchToken, Effect, Failpoint, Full, Intent, ManifestDelta, Pin, TxUuid,
+};
+use graphwrite_recovery::{
+    AttemptOutcome, Authority, AuthorityFacts, ConfirmFacts, Landing, Listing, LoadedIntent,
+    OperationOutcome, PinMove, Publishing, RecordSet, Recorded, RecoveryPort, RefFacts, Removal,
+    Retired, SlotFacts, slots_to_observe,
+};
+use graphwrite_substrate::{
+    AttemptRecords, IntentError, RecoveryListing, SubstrateError, TableHandle, Version,
+    delete_dataset, head, read_slot, stage_fence, stage_restore, strict_commit,
+};
+use thiserror::Error;
+
+use crate::core::Core;
+use crate::{Injected, ReadError};
+
+/// A fault that ends a recovery pass and leaves things as they are.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PortError {
+    /// The storage or the manifest failed.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A failpoint was told to fail.
+    #[error(transparent)]
+    Injected(#[from] Injected),
+}
+
+impl From<ManifestError> for PortError {
+    fn from(error: ManifestError) -> Self {
+        Self::Read(error.into())
+    }
+}
+
+impl From<SubstrateError> for PortError {
+    fn from(error: SubstrateError) -> Self {
+        Self::Read(error.into())
+    }
+}
+
+impl From<graphwrite_substrate::StoreError> for PortError {
+    fn from(error: graphwrite_substrate::StoreError) -> Self {
+        Self::Read(error.into())
+    }
+}
+
+/// The world of the graph's main branch.
+#[derive(Debug)]
+pub(crate) struct Port {
+    core: Arc<Core>,
+    branch: BranchToken,
+}
+
+impl Port {
+    pub(crate) fn new(core: &Arc<Core>) -> Self {
+        Self { core: Arc::clone(core), branch: core.branch() }
+    }
+
+    /// The state that a decision was made on, if it still is the newest one known.
+    async fn state_at(&self, over: &Pin) -> Result<Option<ManifestState>, PortError> {
+        let known = self.core.manifest.known_state();
+        let state =
+            if known.base().manifest == *over { known } else { self.core.manifest.state().await? };
+        Ok((state.base().manifest == *over).then_some(state))
+    }
+
+    async fn record(&self, over: &Pin, transition: Transition<'_>) -> Result<Recorded, PortError> {
+        let Some(state) = self.state_at(over).await? else { return Ok(Recorded::Lost) };
+        match self.core.manifest.publish(transition, &state).await {
+            Ok(outcome) => Ok(recorded(&outcome)),
+            Err(ManifestError::Unknown { cause, .. }) => {
+                Ok(Recorded::Unknown { cause: cause.to_string() })
+            }
+            Err(ManifestError::Contended { .. }) => Ok(Recorded::Lost),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn close_slot(
+        &self,
+        full: &Full,
+        intent: &Intent,
+        effect: u32,
+        read_version: u64,
+        staged: graphwrite_substrate::StagedCommit,
+    ) -> Result<Landing, PortError> {
+        let target = &effect_of(intent, effect)?.target;
+        let version = Version::Exact(read_version);
+        let path = target.path.as_str();
+        let table =
+            TableHandle::open(&self.core.store, path, &target.physical_ref, version).await?;
+        let landing = strict_commit(&full.permit(intent.attempt), &table, staged).await?;
+        Ok(match landing {
+            graphwrite_substrate::Landing::Landed { .. } => Landing::Landed,
+            graphwrite_substrate::Landing::SlotTaken { winner } => Landing::SlotTaken { winner },
+            graphwrite_substrate::Landing::Unknown(cause) => {
+                Landing::Unknown { cause: cause.to_string() }
+            }
+        })
+    }
+}
+
+fn recorded(outcome: &PublishOutcome) -> Recorded {
+    match outcome {
+        PublishOutcome::Committed { state, .. }
+        | PublishOutcome::Aborted { state, .. }
+        | PublishOutcome::PinsMoved { state, .. } => {
+            Recorded::Landed(state.base().manifest.clone())
+        }
+        _ => Recorded::Lost,
+    }
+}
+
+fn effect_of(intent: &Intent, effect: u32) -> Result<&Effect, PortError> {
+    let known = intent.effects.get(effect as usize);
+    // The interpreter takes the index from the same intent.
+    known.ok_or_else(|| PortError::Read(ReadError::NoSuchType { name: format!("effect {effect}") }))
+}
+
+impl RecoveryPort for Port {
+    type Error = PortError;
+
+    fn branch(&self) -> &BranchToken {
+        &self.branch
+    }
+
+    async fn list_records(&self) -> Result<Listing, PortError> {
+        let listing = self.core.intents.list(&self.branch.native).await?;
+        Ok(listing_of(&listing, self.core.options.env.unix_micros()))
+    }
+
+    async fn load_intent(&self, attempt: AttemptId) -> Result<LoadedIntent, PortError> {
+        match self.core.intents.intent(&self.branch.native, attempt).await {
+            Ok(Some(intent)) => Ok(LoadedIntent::Found(Box::new(intent))),
+            Ok(None) => Ok(LoadedIntent::Vanished),
+            Err(IntentError::Unusable { path, cause }) => {
+                Ok(LoadedIntent::Unreadable { object: path, reason: cause.to_string() })
+            }
+            Err(error) => Err(ReadError::from(error).into()),
+        }
+    }
+
+    async fn load_confirm(&self, intent: &Intent) -> Result<ConfirmFacts, PortError> {
+        if !ConfirmFacts::needed_by(intent) {
+            return Ok(ConfirmFacts::NotNeeded);
+        }
+        match self.core.intents.confirmed(&self.branch.native, intent.attempt).await {
+            Ok(Some(confirm)) => Ok(ConfirmFacts::Present(confirm)),
+            Ok(None) => Ok(ConfirmFacts::Missing),
+            Err(IntentError::Unusable { cause, .. }) => {
+                Ok(ConfirmFacts::Unreadable { reason: cause.to_string() })
+            }
+            Err(error) => Err(ReadError::from(error).into()),
+        }
+    }
+
+    async fn observe(&self, intent: &Intent, effect: u32) -> Result<RefFacts, PortError> {
+        let effect = effect_of(intent, effect)?;
+        let (path, physical_ref) = (effect.target.path.as_str(), &effect.target.physical_ref);
+        let newest = match head(&self.core.store, path, physical_ref).await {
+            Ok(None) => return Ok(RefFacts::Absent),
+            Ok(Some(newest)) => Pin { version: newest.version, tx_uuid: newest.tx_uuid },
+            Err(SubstrateError::Store(error)) => return Err(error.into()),
+            Err(error) => return Ok(RefFacts::Unreadable { reason: error.to_string() }),
+        };
+        let mut slots = BTreeMap::new();
+        for version in slots_to_observe(effect).into_iter().flatten() {
+            match read_slot(&self.core.store, path, physical_ref, version).await {
+                Ok(None) => continue,
+                Ok(Some(slot)) => slots.insert(version, SlotFacts::Taken(slot.version.tx_uuid)),
+                Err(SubstrateError::Store(error)) => return Err(error.into()),
+                Err(error) => {
+                    slots.insert(version, SlotFacts::Unreadable { reason: error.to_string() })
+                }
+            };
+        }
+        Ok(RefFacts::Present { head: newest, slots })
+    }
+
+    async fn data_files_exist(&self, intent: &Intent, effect: u32) -> Result<bool, PortError> {
+        let effect = effect_of(intent, effect)?;
+        let Some(last) = effect.steps.last() else { return Ok(true) };
+        let version = Version::Exact(last.version());
+        let target = &effect.target;
+        let opened = TableHandle::open(
+            &self.core.store,
+            target.path.as_str(),
+            &target.physical_ref,
+            version,
+        );
+        match opened.await {
+            Ok(table) => Ok(table.missing_files().await?.is_empty()),
+            Err(SubstrateError::TableNotFound { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn authority(&self, intent: &Intent) -> Result<AuthorityFacts, PortError> {
+        let state = self.core.manifest.state().await?;
+        let own = state.outcome_of_attempt(intent.attempt).await?.map(|row| row.kind);
+        let other = state.outcome_of_operation(&intent.operation).await?;
+        let elsewhere =
+            other.is_some_and(|row| row.attempt != intent.attempt && row.commit().is_some());
+        Ok(AuthorityFacts {
+            authority: Authority::Branch(Box::new(state.base().clone())),
+            outcome: match own {
+                None => AttemptOutcome::None,
+                Some(OutcomeKind::Committed { commit }) => AttemptOutcome::Committed { commit },
+                Some(OutcomeKind::RolledBack) => AttemptOutcome::RolledBack,
+                Some(_) => AttemptOutcome::Aborted,
+            },
+            operation: if elsewhere {
+                OperationOutcome::CommittedElsewhere
+            } else {
+                OperationOutcome::None
+            },
+        })
+    }
+
+    async fn record_aborted(
+        &self,
+        _: &Full,
+        intent: &Intent,
+        over: &Pin,
+    ) -> Result<Recorded, PortError> {
+        let by = self.core.options.process.instance();
+        let transition = Transition::Abort {
+            attempt: intent.attempt,
+            operation: intent.operation.clone(),
+            request: intent.request,
+            by,
+            reason: "resolved by recovery".to_owned(),
+        };
+        self.record(over, transition).await
+    }
+
+    async fn fence(
+        &self,
+        full: &Full,
+        intent: &Intent,
+        effect: u32,
+        read_version: u64,
+        tx_uuid: &TxUuid,
+    ) -> Result<Landing, PortError> {
+        let staged = stage_fence(read_version, tx_uuid.clone());
+        self.close_slot(full, intent, effect, read_version, staged).await
+    }
+
+    async fn restore(
+        &self,
+        full: &Full,
+        intent: &Intent,
+        effect: u32,
+        to: &Pin,
+        read_version: u64,
+        tx_uuid: &TxUuid,
+    ) -> Result<Landing, PortError> {
+        let staged = stage_restore(read_version, to.version, tx_uuid.clone());
+        self.close_slot(full, intent, effect, read_version, staged).await
+    }
+
+    async fn delete_dataset(
+        &self,
+        full: &Full,
+        intent: &Intent,
+        effect: u32,
+    ) -> Result<Removal, PortError> {
+        let path = effect_of(intent, effect)?.target.path.as_str();
+        match delete_dataset(&full.permit(intent.attempt), &self.core.store, path).await {
+            Ok(()) => Ok(Removal::Removed),
+            Err(error) => Ok(Removal::Unknown { cause: error.to_string() }),
+        }
+    }
+
+    async fn delete_ref(&self, _: &Full, _: &Intent, _: u32) -> Result<Removal, PortError> {
+        // No writer of this build makes a ref; an intent that does is of a newer one.
+        Ok(Removal::Unknown { cause: "this build does not handle table refs".to_owned() })
+    }
+
+    async fn move_pins(
+        &self,
+        _: &Full,
+        intent: &Intent,
+        over: &Pin,
+        moves: &[PinMove],
+        complete: bool,
+    ) -> Result<Recorded, PortError> {
+        let moves = moves.iter().map(|pin| graphwrite_manifest::PinMove {
+            identity: pin.identity,
+            from: pin.from.clone(),
+            to: pin.to.clone(),
+        });
+        let transition = Transition::MovePins {
+            attempt: intent.attempt,
+            moves: moves.collect(),
+            rolled_back: complete,
+        };
+        self.record(over, transition).await
+    }
+
+    async fn publish(
+        &self,
+        _: Publishing<'_>,
+        intent: &Intent,
+        over: &Pin,
+        delta: &ManifestDelta,
+    ) -> Result<Recorded, PortError> {
+        self.record(over, Transition::Commit { intent, delta }).await
+    }
+
+    async fn retire(&self, _: Publishing<'_>, attempt: AttemptId, records: &RecordSet) -> Retired {
+        let deleted = self.core.delete_records(attempt, records).await;
+        match deleted {
+            Ok(()) => Retired::default(),
+            Err(error) => Retired { left: vec![(attempt.to_string(), error.to_string())] },
+        }
+    }
+
+    async fn audit_orphan(&self, _: &Full, _: &Intent) -> Result<Recorded, PortError> {
+        // Main is never deleted, and this build has no other branch.
+        Ok(Recorded::Unknown { cause: "this build does not handle deleted branches".to_owned() })
+    }
+
+    async fn pause(&self, milliseconds: u64) {
+        tokio::time::sleep(Duration::from_millis(milliseconds)).await;
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.core.options.env.monotonic_micros() / 1_000
+    }
+
+    async fn reach(&self, failpoint: Failpoint) -> Result<(), PortError> {
+        Ok(self.core.options.hooks.reach(failpoint).await?)
+    }
+}
+
+/// The listing as recovery sees it. Ages are taken from the local clock: they choose between
+/// waiting and acting, and both are safe.
+fn listing_of(listing: &RecoveryListing, now_unix_us: u64) -> Listing {
+    let records = listing.attempts.iter();
+    Listing {
+        records: records
+            .map(|(attempt, found)| (*attempt, record_set(found, now_unix_us)))
+            .collect(),
+        foreign: listing.foreign.iter().map(|foreign| foreign.entry.path.clone()).collect(),
+    }
+}
+
+fn record_set(found: &AttemptRecords, now_unix_us: u64) -> RecordSet {
+    let objects = found.intent.iter().chain(&found.confirm).chain(found.alive.values());
+    let youngest_us = objects.map(|object| object.modified_unix_us).max().unwrap_or(0);
+    let youngest_us = u64::try_from(youngest_us).unwrap_or(0);
+    RecordSet {
+        intent: found.intent.is_some(),
+        confirm: found.confirm.is_some(),
+        alive: found.alive.keys().copied().collect(),
+        age_ms: now_unix_us.saturating_sub(youngest_us) / 1_000,
+    }
+}

@@ -1,0 +1,105 @@
+//! Recovery on request: what is pending, and taking it to its end without a write behind it.
+
+use std::sync::Arc;
+
+use graphwrite_protocol_types::{Answer, AttemptId, Full, Purpose, RecoveryMode, RollForward};
+use graphwrite_recovery::{BarrierError, BarrierReport, Explanation, resolve_attempt, run};
+use thiserror::Error;
+
+use crate::PortError;
+use crate::core::Core;
+use crate::port::Port;
+
+/// How far recovery on request may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecoverMode {
+    /// Publish what is complete, delete the records of what is decided.
+    RollForward,
+    /// Also abort and take back.
+    Full,
+}
+
+/// What is to be resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecoverRequest {
+    /// One attempt, or all.
+    pub attempt: Option<AttemptId>,
+    /// How far to go.
+    pub mode: RecoverMode,
+    /// The operator's word that the owner of the attempt does not run any more.
+    pub owner_is_dead: bool,
+}
+
+/// Recovery on request did not come to a report.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RecoverError {
+    /// The handle was opened for reading.
+    #[error("the graph was opened read-only")]
+    ReadOnly,
+    /// A word about an owner needs an attempt.
+    #[error("an owner can be declared dead for one attempt only; name it")]
+    OwnerOfNone,
+    /// A fault of the storage.
+    #[error(transparent)]
+    Barrier(#[from] BarrierError<PortError>),
+}
+
+impl Answer for RecoverError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read_only",
+            Self::OwnerOfNone => "usage",
+            Self::Barrier(_) => "storage",
+        }
+    }
+
+    fn may_retry(&self) -> bool {
+        matches!(self, Self::Barrier(_))
+    }
+
+    fn had_no_effect(&self) -> bool {
+        !matches!(self, Self::Barrier(_))
+    }
+
+    fn help(&self) -> String {
+        match self {
+            Self::ReadOnly => "open the graph for writing".into(),
+            Self::OwnerOfNone => "`graphwrite intent list <graph>` lists the attempts".into(),
+            Self::Barrier(_) => "correct what the message names and run it again".into(),
+        }
+    }
+}
+
+/// What is pending and what would be done about it. Reads only.
+pub(crate) async fn pending(core: &Arc<Core>) -> Result<Vec<Explanation>, RecoverError> {
+    let port = Port::new(core);
+    let local = core.options.process.as_ref();
+    let report = run(&port, &RecoveryMode::Probe, None, local, &core.options.waits);
+    Ok(Box::pin(report).await?.pending)
+}
+
+/// Resolves one attempt or all.
+pub(crate) async fn recover(
+    core: &Arc<Core>,
+    request: RecoverRequest,
+) -> Result<BarrierReport, RecoverError> {
+    if core.purpose == Purpose::Read {
+        return Err(RecoverError::ReadOnly);
+    }
+    let port = Port::new(core);
+    let (local, waits) = (core.options.process.as_ref(), &core.options.waits);
+    let mode = match request.mode {
+        RecoverMode::RollForward => RecoveryMode::RollForward(RollForward::granted()),
+        RecoverMode::Full => RecoveryMode::Full(Full::granted()),
+    };
+    let report = match request.attempt {
+        Some(attempt) => {
+            let dead = request.owner_is_dead;
+            Box::pin(resolve_attempt(&port, &mode, attempt, dead, local, waits)).await?
+        }
+        None if request.owner_is_dead => return Err(RecoverError::OwnerOfNone),
+        None => Box::pin(run(&port, &mode, None, local, waits)).await?,
+    };
+    Ok(report)
+}

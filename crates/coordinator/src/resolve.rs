@@ -1,0 +1,119 @@
+//! An attempt of ours that was armed and cannot go on: resolved at once through its own intent, by
+//! the interpreter that another process would use, under the gates still held (RFC 4.6, 4.7).
+
+use std::sync::Arc;
+
+use graphwrite_gates::GateGuard;
+use graphwrite_protocol_types::{Full, Intent, RecoveryMode, Unresolved, WriteOutcome};
+use graphwrite_recovery::{Interpreter, OwnSteps, Owner, RecordSet, Resolution};
+
+use crate::Injected;
+use crate::armed::{Answered, unknown};
+use crate::core::Core;
+use crate::error::WriteErrorKind;
+use crate::port::Port;
+use crate::receipt::receipt_of_commit;
+use crate::write::{Attempted, Obstacle};
+
+/// An armed attempt that stopped.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    intent: Intent,
+    gates: GateGuard,
+    why: Why,
+}
+
+#[derive(Debug)]
+enum Why {
+    /// A step lost, or is not known.
+    Lost { steps: Vec<OwnSteps>, reason: String },
+    /// A test stopped it; its records stay, as after a crash.
+    Injected(Injected),
+}
+
+impl Failed {
+    pub(crate) fn lost(
+        (intent, gates): (Intent, GateGuard),
+        steps: Vec<OwnSteps>,
+        reason: String,
+    ) -> Box<Self> {
+        Box::new(Self { intent, gates, why: Why::Lost { steps, reason } })
+    }
+
+    pub(crate) fn injected((intent, gates): (Intent, GateGuard), injected: Injected) -> Box<Self> {
+        Box::new(Self { intent, gates, why: Why::Injected(injected) })
+    }
+}
+
+/// Resolves an attempt of this process.
+pub(crate) async fn resolve_own(core: &Arc<Core>, failed: Failed, restarts: u32) -> Answered {
+    let Failed { intent, gates, why } = failed;
+    let (steps, reason) = match why {
+        Why::Lost { steps, reason } => (steps, reason),
+        Why::Injected(injected) => {
+            return Ok(Attempted::done(unknown(&intent, injected.to_string())));
+        }
+    };
+    let port = Port::new(core);
+    let mode = RecoveryMode::Full(Full::granted());
+    let interpreter = Interpreter::new(&port, &mode, &core.options.waits);
+    let records = RecordSet { intent: true, ..RecordSet::default() };
+    let resolved =
+        Box::pin(interpreter.resolve(&intent, &records, &Owner::OwnStopped { steps })).await;
+    drop(gates);
+    match resolved {
+        Ok(resolution) => answer(core, &intent, resolution, reason, restarts).await,
+        Err(fault) => Ok(Attempted::done(unknown(&intent, format!("{reason}; then {fault}")))),
+    }
+}
+
+async fn answer(
+    core: &Core,
+    intent: &Intent,
+    resolution: Resolution,
+    reason: String,
+    restarts: u32,
+) -> Answered {
+    match resolution {
+        Resolution::Committed { .. } => committed(core, intent, restarts).await,
+        // Somebody else ended it; which way, the manifest says.
+        Resolution::Vanished => {
+            match core.manifest.state().await?.outcome_of_attempt(intent.attempt).await? {
+                Some(row) if row.commit().is_some() => committed(core, intent, restarts).await,
+                _ => Ok(Attempted::Again(Obstacle::TakenBack(reason))),
+            }
+        }
+        Resolution::RolledBack { .. } | Resolution::Empty { .. } | Resolution::Discarded { .. } => {
+            Ok(Attempted::Again(Obstacle::TakenBack(reason)))
+        }
+        Resolution::Waiting(_) => Ok(Attempted::done(unknown(intent, reason))),
+        Resolution::Stopped(stopped) if stopped.aborted => {
+            Ok(Attempted::done(WriteOutcome::RecoveryRequired(Unresolved {
+                attempt: intent.attempt,
+                operation: Some(intent.operation.clone()),
+                table: stopped.effect.and_then(|at| table_of(intent, at)),
+                reason: format!("{reason}; {}", stopped.reason),
+            })))
+        }
+        Resolution::Stopped(stopped) => {
+            Ok(Attempted::done(unknown(intent, format!("{reason}; {}", stopped.reason))))
+        }
+    }
+}
+
+async fn committed(core: &Core, intent: &Intent, restarts: u32) -> Answered {
+    let state = core.manifest.state().await?;
+    let commit = state.commit(intent.lineage.commit).await?;
+    let row = commit.ok_or_else(|| WriteErrorKind::Internal {
+        reason: format!("commit {} has no lineage row", intent.lineage.commit),
+    })?;
+    let receipt = receipt_of_commit(&row, &state.base().branch, restarts);
+    Ok(Attempted::done(WriteOutcome::Committed(receipt)))
+}
+
+/// The name under which the intent knew the table of an effect.
+pub(crate) fn table_of(intent: &Intent, effect: u32) -> Option<String> {
+    let identity = intent.effects.get(effect as usize)?.target.identity;
+    let named = intent.lineage.tables.iter().find(|table| table.identity == identity);
+    Some(named.map_or_else(|| identity.to_string(), |table| table.name.clone()))
+}

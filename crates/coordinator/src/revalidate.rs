@@ -1,0 +1,118 @@
+//! What stage D reads, with all gates held: the manifest, HEAD of every target, and the intents that
+//! were armed since the barrier, all at once (RFC 4.4).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::future::try_join_all;
+use graphwrite_manifest::{ManifestState, PinMove, Transition};
+use graphwrite_protocol_types::{
+    AttemptId, Effect, Footprint, Observed, Pin, PreState, PreparedWrite, TableIdentity,
+};
+use graphwrite_recovery::LocalProcess;
+use graphwrite_substrate::{IntentError, RecoveryListing, SlotAction, head, read_slot};
+
+use crate::core::Core;
+use crate::error::WriteErrorKind;
+
+/// Reads what the plan of `write` is compared with. A fence directly above a pin is adopted on the
+/// way; the plan then does not hold, and the next attempt starts from the moved pin.
+pub(crate) async fn observe(
+    core: &Arc<Core>,
+    write: &PreparedWrite,
+) -> Result<(Observed, ManifestState), WriteErrorKind> {
+    let (state, heads, listing) = tokio::try_join!(
+        async { core.manifest.state().await.map_err(WriteErrorKind::from) },
+        heads_of(core, write),
+        async { core.intents.list(&write.base.branch.native).await.map_err(WriteErrorKind::from) },
+    )?;
+    adopt_fences(core, write, &state, &heads).await?;
+    let pending = pending(core, write, &listing).await?;
+    Ok((Observed { authority: state.base().clone(), heads, pending }, state))
+}
+
+type Heads = BTreeMap<TableIdentity, Option<Pin>>;
+
+async fn heads_of(core: &Core, write: &PreparedWrite) -> Result<Heads, WriteErrorKind> {
+    let existing = write.effects.iter().filter(|e| matches!(e.pre, PreState::At(_)));
+    let reads = existing.map(|effect| async move {
+        let target = &effect.target;
+        let newest = head(&core.store, target.path.as_str(), &target.physical_ref).await?;
+        let pin = newest.map(|newest| Pin { version: newest.version, tx_uuid: newest.tx_uuid });
+        Ok::<_, WriteErrorKind>((target.identity, pin))
+    });
+    Ok(try_join_all(reads).await?.into_iter().collect())
+}
+
+/// A fence directly above the pin may be left by a recoverer that died, or come late, with or
+/// without its intent. Moving the pin to it is always safe: the content is the same.
+async fn adopt_fences(
+    core: &Core,
+    write: &PreparedWrite,
+    state: &ManifestState,
+    heads: &Heads,
+) -> Result<(), WriteErrorKind> {
+    for effect in &write.effects {
+        let (PreState::At(pin), Some(Some(found))) =
+            (&effect.pre, heads.get(&effect.target.identity))
+        else {
+            continue;
+        };
+        if is_fence_above(core, effect, pin, found).await? {
+            let adoption =
+                PinMove { identity: effect.target.identity, from: pin.clone(), to: found.clone() };
+            let _ = core.manifest.publish(Transition::AdoptFence(adoption), state).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn is_fence_above(
+    core: &Core,
+    effect: &Effect,
+    pin: &Pin,
+    found: &Pin,
+) -> Result<bool, WriteErrorKind> {
+    if found.version != pin.version + 1 || found.tx_uuid.as_fence().is_none() {
+        return Ok(false);
+    }
+    let target = &effect.target;
+    let (path, physical_ref) = (target.path.as_str(), &target.physical_ref);
+    let slot = read_slot(&core.store, path, physical_ref, found.version).await?;
+    Ok(slot.is_some_and(|slot| slot.action == SlotAction::EmptyAppend))
+}
+
+/// The armed intents that concern the plan. An attempt that is live in this process is ordered by
+/// its gates; one whose record cannot be read counts, and the next barrier says why.
+async fn pending(
+    core: &Core,
+    write: &PreparedWrite,
+    listing: &RecoveryListing,
+) -> Result<Vec<AttemptId>, WriteErrorKind> {
+    let footprint = footprint_of(write);
+    let mut pending = Vec::new();
+    for (attempt, records) in &listing.attempts {
+        if records.intent.is_none() || core.options.process.is_live(*attempt) {
+            continue;
+        }
+        let concerns = match core.intents.intent(&write.base.branch.native, *attempt).await {
+            Ok(intent) => intent.is_some_and(|intent| footprint.overlaps(&intent.footprint())),
+            Err(IntentError::Unusable { .. }) => true,
+            Err(error) => return Err(WriteErrorKind::Read(error.into())),
+        };
+        if concerns {
+            pending.push(*attempt);
+        }
+    }
+    Ok(pending)
+}
+
+fn footprint_of(write: &PreparedWrite) -> Footprint {
+    let written = write.effects.iter().map(|effect| effect.target.identity);
+    let moved = write.delta.heads.iter().map(|change| change.identity);
+    Footprint {
+        probed: write.read_set.tables().map(|(identity, _)| identity).collect(),
+        written: written.chain(moved).collect(),
+        schema: write.delta.schema.is_some(),
+    }
+}
