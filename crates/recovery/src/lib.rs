@@ -12,6 +12,8 @@ mod port;
 mod rule;
 mod standing;
 mod summary;
+#[cfg(test)]
+mod tests;
 mod wait;
 
 pub use barrier::{

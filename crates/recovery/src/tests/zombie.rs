@@ -1,0 +1,130 @@
+//! Recovery beside others: a writer that wakes up at any point, a second recoverer, and somebody
+//! who uses the graph meanwhile. Every schedule with two switches is run.
+
+use super::actors::{Actor, Said, careful_writer, later_writer, recoverer, run, share, writer};
+use super::defect::Defect;
+use super::judge::{Start, judge, plans, start_named, starts};
+use super::model_port::{Fault, ModelPort};
+use graphwrite_protocol_types::EffectKind;
+
+type Build = for<'a> fn(&'a ModelPort, &'a Start, Defect) -> Actor<'a>;
+
+fn a_recoverer<'a>(port: &'a ModelPort, start: &'a Start, defect: Defect) -> Actor<'a> {
+    recoverer(port, &start.intent, defect)
+}
+
+fn a_writer<'a>(port: &'a ModelPort, start: &'a Start, _: Defect) -> Actor<'a> {
+    writer(port, &start.intent, &start.prefix)
+}
+
+fn a_careful_writer<'a>(port: &'a ModelPort, start: &'a Start, _: Defect) -> Actor<'a> {
+    careful_writer(port, &start.intent, &start.prefix)
+}
+
+fn somebody_else<'a>(port: &'a ModelPort, start: &'a Start, _: Defect) -> Actor<'a> {
+    later_writer(port, &start.intent)
+}
+
+/// Runs `cast` from `start` under `schedule` and judges; also says how often each was polled.
+fn play(
+    start: &Start,
+    cast: &[Build],
+    schedule: &[usize],
+    defect: Defect,
+) -> (Result<(), String>, Vec<usize>) {
+    let world = share(&start.world);
+    let ports: Vec<ModelPort> =
+        (1..).zip(cast).map(|(actor, _)| ModelPort::new(&world, actor, Fault::None)).collect();
+    let actors = cast.iter().zip(&ports).map(|(build, port)| build(port, start, defect)).collect();
+    let (said, polls) = run(actors, schedule);
+    let dead = said.contains(&Said::Died);
+    let verdict = if dead { Err("somebody died".into()) } else { judge(start, &world, &said) };
+    (verdict, polls)
+}
+
+/// Every schedule in which `a` makes i calls, `b` makes j, then `a` ends, then everybody else.
+fn schedules(start: &Start, cast: &[Build], a: usize, b: usize) -> Vec<Vec<usize>> {
+    let alone = |first: usize| {
+        let (_, polls) = play(start, cast, &vec![first; 400], Defect::None);
+        polls[first].min(80)
+    };
+    let (a_calls, b_calls) = (alone(a), alone(b));
+    let one = |i: usize, j: usize| [vec![a; i], vec![b; j], vec![a; 400]].concat();
+    (0..=a_calls).flat_map(|i| (0..=b_calls).map(move |j| one(i, j))).collect()
+}
+
+fn every_schedule(start: &Start, cast: &[Build], defect: Defect) -> Result<usize, String> {
+    let mut played = 0;
+    for (a, b) in [(0, 1), (1, 0)] {
+        for schedule in schedules(start, cast, a, b) {
+            played += 1;
+            play(start, cast, &schedule, defect).0.map_err(|problem| {
+                let switch: Vec<usize> = schedule.chunk_by(|a, b| a == b).map(<[_]>::len).collect();
+                format!("{} ({a}, {b}) {switch:?}: {problem}", start.name)
+            })?;
+        }
+    }
+    Ok(played)
+}
+
+fn small_starts() -> Vec<Start> {
+    let small = plans().into_iter().filter(|kinds| kinds.len() <= 2);
+    small.flat_map(|kinds| starts(&kinds)).collect()
+}
+
+fn never_fails(cast: &[Build], at_least: usize) {
+    let played: Result<Vec<usize>, String> =
+        small_starts().iter().map(|start| every_schedule(start, cast, Defect::None)).collect();
+    let played: usize = played.unwrap_or_else(|problem| panic!("{problem}")).iter().sum();
+    assert!(played >= at_least, "only {played} schedules");
+}
+
+#[test]
+fn a_zombie_writer_may_wake_up_at_any_point() {
+    never_fails(&[a_recoverer, a_writer], 10_000);
+}
+
+#[test]
+fn an_owner_that_resolves_its_own_attempt_and_a_recoverer_agree() {
+    never_fails(&[a_recoverer, a_careful_writer], 10_000);
+}
+
+#[test]
+fn two_recoverers_agree() {
+    never_fails(&[a_recoverer, a_recoverer], 10_000);
+}
+
+#[test]
+fn a_zombie_wakes_up_beside_two_recoverers() {
+    never_fails(&[a_recoverer, a_writer, a_recoverer], 10_000);
+}
+
+#[test]
+fn the_graph_may_be_used_while_a_zombie_and_a_recoverer_disagree() {
+    never_fails(&[a_writer, a_recoverer, somebody_else], 10_000);
+    never_fails(&[somebody_else, a_recoverer, a_writer], 10_000);
+}
+
+fn is_caught(defect: Defect) -> bool {
+    let casts: [&[Build]; 2] = [&[a_recoverer, a_writer], &[somebody_else, a_recoverer, a_writer]];
+    let fails =
+        |start: &Start| casts.iter().any(|cast| every_schedule(start, cast, defect).is_err());
+    small_starts().iter().any(fails)
+}
+
+#[test]
+fn recovery_without_fences_is_caught() {
+    assert!(is_caught(Defect::NoFence));
+}
+
+#[test]
+fn recovery_without_an_aborted_row_is_caught() {
+    assert!(is_caught(Defect::NoAbortedRow));
+}
+
+#[test]
+fn a_staged_writer_that_lost_nothing_still_commits_first() {
+    let start = start_named(&[EffectKind::Staged], &[Some(1)]);
+    let (verdict, _) = play(&start, &[a_writer, a_recoverer], &[], Defect::None);
+    assert_eq!(verdict, Ok(()));
+}
