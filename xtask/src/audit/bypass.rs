@@ -1,7 +1,7 @@
 //! Finds ways around the protocol that can be named: Lance outside the substrate, re-exports that
 //! hand it on, and functions that grant a right outside the crates that may use them.
 
-use super::names::is_public;
+use super::names::public_uses;
 use super::table::{GUARDED, Guarded, RE_EXPORTED};
 use crate::finding::Finding;
 use crate::tree::{Source, Tree};
@@ -105,14 +105,7 @@ fn re_exports(source: &Source) -> Vec<Finding> {
         "coordinator" | "cli" => &INNER,
         _ => &[],
     };
-    let uses = source.syntax.items.iter().filter_map(|item| match item {
-        syn::Item::Use(item) if is_public(&item.vis) => Some(item),
-        _ => None,
-    });
-    let paths = uses.flat_map(|item| {
-        let line = item.use_token.span.start().line;
-        leaves(&item.tree).into_iter().map(move |path| (line, path))
-    });
+    let paths = public_uses(&source.syntax).into_iter();
     paths
         .filter(|(_, path)| hidden.contains(&path.split("::").next().unwrap_or_default()))
         .filter(|(_, path)| !RE_EXPORTED.contains(&(source.room(), path)))
@@ -121,21 +114,6 @@ fn re_exports(source: &Source) -> Vec<Finding> {
             Finding::fault(source.place(line), "re-export", text)
         })
         .collect()
-}
-
-/// The paths that a use tree brings in, `a::b` for each of them and `a::*` for all of `a`.
-fn leaves(tree: &syn::UseTree) -> Vec<String> {
-    use syn::UseTree;
-    match tree {
-        UseTree::Path(path) => {
-            let below = leaves(&path.tree).into_iter();
-            below.map(|leaf| format!("{}::{leaf}", path.ident)).collect()
-        }
-        UseTree::Name(name) => vec![name.ident.to_string()],
-        UseTree::Rename(rename) => vec![rename.ident.to_string()],
-        UseTree::Glob(_) => vec!["*".to_owned()],
-        UseTree::Group(group) => group.items.iter().flat_map(leaves).collect(),
-    }
 }
 
 #[cfg(test)]

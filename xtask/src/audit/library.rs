@@ -1,24 +1,46 @@
-//! Finds the entry points of the library: whatever its users can await in the coordinator.
+//! Finds the entry points of the library: whatever its users can await, in the coordinator or in a
+//! type that it re-exports.
+
+use std::collections::BTreeSet;
 
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 
 use super::Found;
-use super::names::{is_public, last, type_path};
+use super::names::{is_public, last, public_uses, type_path};
 use crate::tree::{Source, Tree};
 
-/// Public asynchronous functions, and types that can be awaited, of the coordinator.
+const LIBRARY: &str = "coordinator";
+
+/// The crates whose types the coordinator may hand on.
+const INNER: [&str; 5] = ["gates", "recovery", "substrate", "manifest", "adapters"];
+
+/// Public asynchronous functions, and types that can be awaited.
 pub(crate) fn entry_points(tree: &Tree) -> Vec<Found> {
     let mut found = Vec::new();
-    for source in tree.production("coordinator") {
-        let mut scan = Scan { source, owner: None, found: &mut found };
+    for source in tree.production(LIBRARY) {
+        let mut scan = Scan { source, only: None, owner: None, found: &mut found };
+        scan.visit_file(&source.syntax);
+    }
+    let names = re_exported(tree);
+    for source in INNER.iter().flat_map(|room| tree.production(room)) {
+        let mut scan = Scan { source, only: Some(&names), owner: None, found: &mut found };
         scan.visit_file(&source.syntax);
     }
     found
 }
 
+/// The names that the coordinator hands on from the crates below it.
+fn re_exported(tree: &Tree) -> BTreeSet<String> {
+    let uses = tree.production(LIBRARY).flat_map(|source| public_uses(&source.syntax));
+    let paths = uses.flat_map(|(_, path)| path.rsplit("::").next().map(str::to_owned));
+    paths.collect()
+}
+
 struct Scan<'a> {
     source: &'a Source,
+    /// The owners and functions that count; `None` counts all.
+    only: Option<&'a BTreeSet<String>>,
     /// The type or trait whose functions are being read.
     owner: Option<String>,
     found: &'a mut Vec<Found>,
@@ -26,13 +48,18 @@ struct Scan<'a> {
 
 impl Scan<'_> {
     fn function(&mut self, signature: &syn::Signature) {
-        if is_awaited(signature) {
+        let subject = self.owner.clone().unwrap_or_else(|| signature.ident.to_string());
+        if is_awaited(signature) && self.counts(&subject) {
             let name = match &self.owner {
                 Some(owner) => format!("{owner}::{}", signature.ident),
                 None => signature.ident.to_string(),
             };
             self.add(name, signature.ident.span().start().line);
         }
+    }
+
+    fn counts(&self, subject: &str) -> bool {
+        self.only.is_none_or(|names| names.contains(subject))
     }
 
     fn add(&mut self, name: String, line: usize) {
@@ -52,8 +79,10 @@ impl<'ast> Visit<'ast> for Scan<'_> {
                 self.owner = None;
             }
             Some((_, path, _)) if ["Future", "IntoFuture"].contains(&&*last(path)) => {
-                let name = format!("{}.await", owner.unwrap_or_default());
-                self.add(name, item.span().start().line);
+                let owner = owner.unwrap_or_default();
+                if self.counts(&owner) {
+                    self.add(format!("{owner}.await"), item.span().start().line);
+                }
             }
             Some(_) => {}
         }
@@ -142,6 +171,18 @@ mod tests {
     #[test]
     fn a_builder_that_is_awaited_is_an_entry_point() {
         assert_eq!(names("impl IntoFuture for LoadRequest {}"), ["LoadRequest.await"]);
+    }
+
+    #[test]
+    fn a_type_that_is_re_exported_brings_its_entry_points() {
+        let scratch = Scratch::new("library");
+        scratch.write("crates/coordinator/src/lib.rs", "pub use graphwrite_substrate::{Store};");
+        let store = "impl Store { pub async fn wipe(&self) {} } pub async fn other() {}";
+        scratch.write("crates/substrate/src/store.rs", store);
+        scratch.write("crates/substrate/src/inner.rs", "impl Inner { pub async fn a() {} }");
+        let found = entry_points(&Tree::read(scratch.path()).unwrap());
+        let names: Vec<&str> = found.iter().map(|found| found.name.as_str()).collect();
+        assert_eq!(names, ["Store::wipe"]);
     }
 
     #[test]

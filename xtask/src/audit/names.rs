@@ -92,6 +92,34 @@ pub(crate) fn is_public(visibility: &syn::Visibility) -> bool {
     matches!(visibility, syn::Visibility::Public(_))
 }
 
+/// The paths that a file re-exports, each with its line.
+pub(crate) fn public_uses(file: &syn::File) -> Vec<(usize, String)> {
+    let uses = file.items.iter().filter_map(|item| match item {
+        syn::Item::Use(item) if is_public(&item.vis) => Some(item),
+        _ => None,
+    });
+    uses.flat_map(|item| {
+        let line = item.use_token.span.start().line;
+        leaves(&item.tree).into_iter().map(move |path| (line, path))
+    })
+    .collect()
+}
+
+/// The paths that a use tree brings in, `a::b` for each of them and `a::*` for all of `a`.
+fn leaves(tree: &syn::UseTree) -> Vec<String> {
+    use syn::UseTree;
+    match tree {
+        UseTree::Path(path) => {
+            let below = leaves(&path.tree).into_iter();
+            below.map(|leaf| format!("{}::{leaf}", path.ident)).collect()
+        }
+        UseTree::Name(name) => vec![name.ident.to_string()],
+        UseTree::Rename(rename) => vec![rename.ident.to_string()],
+        UseTree::Glob(_) => vec!["*".to_owned()],
+        UseTree::Group(group) => group.items.iter().flat_map(leaves).collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

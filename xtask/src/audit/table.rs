@@ -17,6 +17,8 @@ pub(crate) enum Protocol {
     AuthorityFirst,
     /// Writes nothing.
     ReadOnly,
+    /// One object of the storage, below every protocol. Each is a warning until it is hidden.
+    Raw,
     /// A trait that the user implements and the library calls; no way in.
     Port,
 }
@@ -28,6 +30,7 @@ impl fmt::Display for Protocol {
             Self::Control => f.write_str("control"),
             Self::AuthorityFirst => f.write_str("authority-first"),
             Self::ReadOnly => f.write_str("read-only"),
+            Self::Raw => f.write_str("raw"),
             Self::Port => f.write_str("port"),
         }
     }
@@ -53,22 +56,33 @@ const fn row(name: &'static str, protocol: Protocol, says: &'static str) -> Entr
     EntryPoint { name, protocol, says }
 }
 
-use Protocol::{AuthorityFirst, Control, GraphWrite, Port, ReadOnly};
+use Protocol::{AuthorityFirst, Control, GraphWrite, Port, Raw, ReadOnly};
 
 /// Every entry point, in the order of the page.
-pub(crate) const ENTRY_POINTS: [EntryPoint; 25] = [
+pub(crate) const ENTRY_POINTS: [EntryPoint; 36] = [
     row("Graph::create", AuthorityFirst, "Creates a graph with the first commit of its manifest."),
     row("Graph::open", ReadOnly, "Opens a graph for reading and writing."),
     row("Graph::open_read_only", ReadOnly, "Opens a graph whose handle cannot write."),
     row("Graph::load", GraphWrite("load"), "Loads rows into many tables in one graph commit."),
+    row("Graph::input", ReadOnly, "Prepares the rows of a load against the accepted schema."),
     row("Graph::snapshot", ReadOnly, "Captures a branch head or a commit for reading."),
     row("Snapshot::table", ReadOnly, "Opens one table of a snapshot, pinned to its version."),
     row("SnapshotTable::count_rows", ReadOnly, "Counts the rows of a pinned table."),
     row("SnapshotTable::scan", ReadOnly, "Streams the rows of a pinned table."),
     row("Graph::log", ReadOnly, "Lists the graph commits of a branch."),
+    row("Graph::commit", ReadOnly, "Shows one graph commit."),
+    row("Graph::status", ReadOnly, "Shows heads, pending attempts and drift."),
     row("Graph::pending_intents", ReadOnly, "Lists the attempts that are not resolved."),
     row("Graph::recover", Control, "Resolves pending attempts in place."),
     row("Graph::verify", ReadOnly, "Checks that everything stored agrees."),
+    row("Graph::settled", ReadOnly, "Waits for the tidying behind earlier answers."),
+    row("Store::put_if_absent", Raw, "Creates one object."),
+    row("Store::delete", Raw, "Deletes one object."),
+    row("Store::get", ReadOnly, "Reads one object."),
+    row("Store::head", ReadOnly, "Describes one object."),
+    row("Store::list", ReadOnly, "Lists objects."),
+    row("BatchStream::collect_all", ReadOnly, "Collects a stream of rows."),
+    row("MemoryStorage::digest", ReadOnly, "Summarises what a storage in memory holds."),
     row("Hooks::reach", Port, "Called at every failpoint; a production handle does nothing there."),
     row("graphwrite init", AuthorityFirst, "Creates a graph from a schema file."),
     row("graphwrite load", GraphWrite("load"), "Loads a file of rows in one graph commit."),
@@ -124,8 +138,30 @@ pub(crate) const GUARDED: [Guarded; 4] = [
 ];
 
 /// Names of lower crates that a crate may re-export although its users could not name them.
-/// Data only: never a type with a function that commits, moves a ref or deletes.
-pub(crate) const RE_EXPORTED: [(&str, &str); 0] = [];
+/// Data, errors and opaque handles: never a type with a function that commits, moves a ref or
+/// deletes without a permit. The audit counts their asynchronous functions as entry points.
+pub(crate) const RE_EXPORTED: [(&str, &str); 20] = [
+    ("coordinator", "graphwrite_manifest::InitError"),
+    ("coordinator", "graphwrite_manifest::OpenError"),
+    ("coordinator", "graphwrite_adapters::InputBuilder"),
+    ("coordinator", "graphwrite_adapters::InputError"),
+    ("coordinator", "graphwrite_adapters::LimitExceeded"),
+    ("coordinator", "graphwrite_adapters::LoadError"),
+    ("coordinator", "graphwrite_adapters::LoadInput"),
+    ("coordinator", "graphwrite_adapters::LoadLimits"),
+    ("coordinator", "graphwrite_adapters::LoadMode"),
+    ("coordinator", "graphwrite_adapters::Place"),
+    ("coordinator", "graphwrite_adapters::RenderError"),
+    ("coordinator", "graphwrite_adapters::RowRenderer"),
+    ("coordinator", "graphwrite_adapters::Rule"),
+    ("coordinator", "graphwrite_adapters::Violation"),
+    ("coordinator", "graphwrite_adapters::Violations"),
+    ("coordinator", "graphwrite_substrate::BatchStream"),
+    ("coordinator", "graphwrite_substrate::Durability"),
+    ("coordinator", "graphwrite_substrate::MemoryStorage"),
+    ("coordinator", "graphwrite_substrate::Store"),
+    ("coordinator", "graphwrite_substrate::StoreError"),
+];
 
 /// Public signatures of the substrate that may mention a physical handle, as `file: function`.
 pub(crate) const HANDLES_SHOWN: [&str; 0] = [];
