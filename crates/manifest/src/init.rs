@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures::future::try_join_all;
 use graphwrite_protocol_types::{
     AttemptId, CommitPermit, Env, FormatStamp, IdentityDomain, PhysicalRef, Purpose, SchemaChange,
     TableHeadToken, TableIdentity, TxUuid,
@@ -108,11 +109,16 @@ fn first_rows(request: &InitRequest) -> Result<HotRows, InitError> {
     Ok(hot)
 }
 
+/// The directories of a graph. One that is there without a manifest belonged to a graph that lost
+/// it, and a new graph must not take it over.
+const DIRECTORIES: [&str; 4] = [MANIFEST_PATH, "tables", "_recovery", "_control"];
+
 /// What may be where a graph is to be: nothing, or what a killed `init` left.
 async fn check_place(store: &Store) -> Result<(), InitError> {
-    let objects = store.list(MANIFEST_PATH).await.map_err(SubstrateError::from)?;
+    let listings = DIRECTORIES.map(|directory| store.list(directory));
+    let listings = try_join_all(listings).await.map_err(SubstrateError::from)?;
     let root = store.canonical_root().to_owned();
-    match judge_root(objects.iter().map(|object| object.path.as_str())) {
+    match judge_root(listings.iter().flatten().map(|object| object.path.as_str())) {
         RootContents::Empty | RootContents::Residue => Ok(()),
         RootContents::Graph => Err(InitError::AlreadyExists { root }),
         RootContents::Foreign { path } => Err(InitError::NotEmpty { root, found: path }),

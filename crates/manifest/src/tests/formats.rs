@@ -42,6 +42,18 @@ async fn open_error(store: &Store, purpose: Purpose) -> OpenError {
     Manifest::open(store, env, &NativeBranch::main(), purpose).await.unwrap_err()
 }
 
+#[test]
+fn the_facts_of_the_creating_commit_are_the_documented_ones() {
+    let mut facts = facts();
+    facts.stamp.features = vec!["first".to_owned(), "second".to_owned()];
+    let metadata = facts.to_metadata();
+    let sorted: std::collections::BTreeMap<_, _> = metadata.iter().collect();
+    let lines: Vec<String> = sorted.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    insta::assert_snapshot!("facts", lines.join("\n"));
+    let stamp = crate::facts::stamp_of(&metadata).unwrap().unwrap();
+    assert_eq!(GraphFacts::from_metadata(stamp, &metadata).unwrap(), facts);
+}
+
 #[tokio::test]
 async fn a_stamp_that_needs_a_newer_build_is_refused_before_any_row_is_read() {
     let mut facts = facts();

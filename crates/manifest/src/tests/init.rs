@@ -168,12 +168,14 @@ async fn a_lost_answer_does_not_make_init_fail() {
 
 #[tokio::test]
 async fn what_is_not_residue_is_refused_by_name() {
-    let (_, store) = memory();
-    let put = store.put_if_absent("__manifest/notes.txt", "x".into(), attempt(1)).await;
-    assert!(matches!(put, Ok(PutOutcome::Created)));
-    let error = init(&store, 1, "ana").await.unwrap_err();
-    assert!(matches!(&error, InitError::NotEmpty { found, .. } if found == "__manifest/notes.txt"));
-    assert!(error.to_string().contains("__manifest/notes.txt"));
+    for path in ["__manifest/notes.txt", "tables/1-2-3/data/x.lance", "_recovery/main/x.intent"] {
+        let (_, store) = memory();
+        let put = store.put_if_absent(path, "x".into(), attempt(1)).await;
+        assert!(matches!(put, Ok(PutOutcome::Created)));
+        let error = init(&store, 1, "ana").await.unwrap_err();
+        assert!(matches!(&error, InitError::NotEmpty { found, .. } if found == path), "{error}");
+        assert!(error.to_string().contains(path));
+    }
 }
 
 #[tokio::test]
