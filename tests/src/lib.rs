@@ -1,1 +1,2 @@
-//! Placeholder until the crate is written.
+//! The workspace's integration tests live in `tests/`; this library is empty, so that there is one
+//! test binary to link.

@@ -187,7 +187,7 @@ pub enum WriteErrorKind {
     },
     /// The recovery barrier met a fault; whatever it had resolved stays resolved.
     #[error(transparent)]
-    Barrier(#[from] BarrierError<PortError>),
+    Barrier(Box<BarrierError<PortError>>),
     /// Reading before the attempt was armed failed.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -225,6 +225,12 @@ fn head_text(found: &Option<Pin>) -> String {
 impl WriteErrorKind {
     pub(crate) fn of(self, operation: &OperationId) -> WriteError {
         WriteError { operation: Some(operation.clone()), kind: self }
+    }
+}
+
+impl From<BarrierError<PortError>> for WriteErrorKind {
+    fn from(error: BarrierError<PortError>) -> Self {
+        Self::Barrier(Box::new(error))
     }
 }
 

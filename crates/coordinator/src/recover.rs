@@ -42,7 +42,13 @@ pub enum RecoverError {
     OwnerOfNone,
     /// A fault of the storage.
     #[error(transparent)]
-    Barrier(#[from] BarrierError<PortError>),
+    Barrier(Box<BarrierError<PortError>>),
+}
+
+impl From<BarrierError<PortError>> for RecoverError {
+    fn from(error: BarrierError<PortError>) -> Self {
+        Self::Barrier(Box::new(error))
+    }
 }
 
 impl Answer for RecoverError {

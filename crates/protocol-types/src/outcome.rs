@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AttemptId, BranchToken, CommitId, OperationId, OwnerRecord, Stale, TableSummary, WriterKind,
+    AttemptId, BranchToken, CommitId, OperationId, OwnerRecord, TableSummary, WriterKind,
 };
 
 /// The two questions that a caller asks of everything that is not a success.
@@ -74,8 +74,8 @@ pub enum Conflict {
     RetriesExhausted {
         /// How many attempts were made.
         attempts: u32,
-        /// What changed last.
-        last: Stale,
+        /// What stood in the way last.
+        last: String,
     },
     /// Recovery closed the attempt while it was stalled.
     Fenced {

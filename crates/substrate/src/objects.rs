@@ -90,11 +90,11 @@ impl Store {
         absent_is_none(head.map_err(|error| StoreError::of(path, error)))
     }
 
-    /// The objects below `prefix`, in the order of their paths; none when there is no such
-    /// directory. An upload that is not finished is not an object.
+    /// The objects below `prefix`, in the order of their paths, all objects if it is empty; none
+    /// when there is no such directory. An upload that is not finished is not an object.
     pub async fn list(&self, prefix: &str) -> Result<Vec<ObjectEntry>, StoreError> {
-        let location = object_path(prefix)?;
-        let listing = self.objects().list(Some(&location)).map_ok(ObjectEntry::from);
+        let location = if prefix.is_empty() { None } else { Some(object_path(prefix)?) };
+        let listing = self.objects().list(location.as_ref()).map_ok(ObjectEntry::from);
         let listed = listing.try_collect().await.map_err(|error| StoreError::of(prefix, error));
         absent_is_none(listed).map(Option::unwrap_or_default)
     }

@@ -1,0 +1,5 @@
+//! Conformance, crashes, races and processes, over the real storage stack. One binary, because each
+//! one links Lance.
+
+mod conformance;
+mod world;
