@@ -80,11 +80,11 @@ async fn answer(
         Resolution::Vanished => {
             match core.manifest.state().await?.outcome_of_attempt(intent.attempt).await? {
                 Some(row) if row.commit().is_some() => committed(core, intent, restarts).await,
-                _ => Ok(Attempted::Again(Obstacle::TakenBack(reason))),
+                _ => Ok(Attempted::Again(Obstacle::Overtaken(reason))),
             }
         }
         Resolution::RolledBack { .. } | Resolution::Empty { .. } | Resolution::Discarded { .. } => {
-            Ok(Attempted::Again(Obstacle::TakenBack(reason)))
+            Ok(Attempted::Again(Obstacle::Overtaken(reason)))
         }
         Resolution::Waiting(_) => Ok(Attempted::done(unknown(intent, reason))),
         Resolution::Stopped(stopped) if stopped.aborted => {

@@ -47,8 +47,8 @@ pub(crate) enum Attempted {
 pub(crate) enum Obstacle {
     /// Stage D found that the plan no longer holds.
     NotValid(NotValid),
-    /// The attempt had been armed; it lost, and was taken back.
-    TakenBack(String),
+    /// Somebody was faster; if the attempt had been armed, it was taken back.
+    Overtaken(String),
 }
 
 impl Attempted {
@@ -119,14 +119,20 @@ async fn attempt(
     let gated = prepared.gated(granted);
 
     // D: everything that was read is as it was, every target is at its pin.
-    let (observed, state) = observe(core, gated.write()).await?;
+    let (observed, fresh) = observe(core, gated.write()).await?;
+    // The operation's rows that came since B are searched like every other member (K2).
+    let elsewhere = fresh.outcome_of_operation_since(&state, &write.operation).await?;
+    if let Some(commit) = elsewhere.and_then(|row| row.commit()) {
+        let reason = format!("the operation was committed meanwhile, as {commit}");
+        return Ok(Attempted::Again(Obstacle::Overtaken(reason)));
+    }
     let revalidated = match gated.revalidate(&observed) {
         Ok(revalidated) => revalidated,
         Err(not_valid) => return Ok(Attempted::Again(Obstacle::NotValid(not_valid))),
     };
 
     // E to H, in a task of their own: a caller that goes away does not stop them.
-    in_own_task(core, write, revalidated, state, live, restarts).await
+    in_own_task(core, write, revalidated, fresh, live, restarts).await
 }
 
 async fn in_own_task(
@@ -272,7 +278,7 @@ fn give_up(attempts: u32, obstacle: Obstacle) -> Result<WriteOutcome, WriteError
             return Err(WriteErrorKind::UnexplainedHead { identity, pin, found });
         }
         Obstacle::NotValid(not_valid) => not_valid.to_string(),
-        Obstacle::TakenBack(reason) => reason,
+        Obstacle::Overtaken(reason) => reason,
     };
     Ok(WriteOutcome::Conflict(Conflict::RetriesExhausted { attempts, last }))
 }
