@@ -8,6 +8,9 @@ mod error;
 mod payload;
 mod plan;
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,6 +1,6 @@
 //! The declared name that a misspelled one most likely means. It knows texts only.
 
-/// The nearest of `names`, if one is near: at most a third of the longer name differs.
+/// The nearest of `names`, if one is near: at most two fifths of the longer name differ.
 pub(crate) fn nearest<'n>(
     wrong: &str,
     names: impl IntoIterator<Item = &'n str>,
@@ -8,7 +8,7 @@ pub(crate) fn nearest<'n>(
     let scored = names.into_iter().map(|name| (distance(wrong, name), name));
     let (edits, name) = scored.min()?;
     let longer = wrong.chars().count().max(name.chars().count());
-    (edits * 3 <= longer).then_some(name)
+    (edits * 5 <= longer * 2).then_some(name)
 }
 
 /// Single characters to insert, remove or replace; the case does not count.

@@ -1,0 +1,8 @@
+//! Loads planned and performed on a real graph in memory.
+
+mod classes;
+mod constraints;
+mod costs;
+mod plans;
+mod races;
+mod world;
