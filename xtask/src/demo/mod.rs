@@ -114,7 +114,8 @@ fn heal(narrator: &Narrator<'_>, attempt: &str) -> Result<(), Failure> {
 
     narrator.step("The history knows two graph commits; the killed load is none.");
     narrator.run(&["commit", "log", narrator.graph(), TABLE], End::Done)?;
-    Ok(())
+    let log = narrator.ask(&["commit", "log", narrator.graph(), "--format", "jsonl"])?;
+    narrator.claim(log.lines().count() == 2, "the history has two graph commits")
 }
 
 fn verify(narrator: &Narrator<'_>) -> Result<(), Failure> {

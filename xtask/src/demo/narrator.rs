@@ -52,7 +52,7 @@ impl<'a> Narrator<'a> {
     /// Says what comes next, and why.
     pub(crate) fn step(&self, text: &str) {
         self.steps.set(self.steps.get() + 1);
-        println!("\n--- {}. {text}", self.steps.get());
+        println!("\n{}", wrapped(&format!("--- {}. {text}", self.steps.get())));
     }
 
     /// Shows a command, its output and its end.
@@ -112,6 +112,22 @@ impl<'a> Narrator<'a> {
     }
 }
 
+/// Breaks a text between words, so that a narrow terminal can show it.
+fn wrapped(text: &str) -> String {
+    const COLUMNS: usize = 96;
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= COLUMNS => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n    ")
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -143,6 +159,13 @@ mod tests {
         assert!(is(ExitStatus::from_raw(ABORTED), End::Killed));
         assert!(!is(ExitStatus::from_raw(EXITED_WITH_1), End::Killed));
         assert!(!is(ExitStatus::from_raw(0), End::Killed));
+    }
+
+    #[test]
+    fn a_long_text_is_broken_between_words() {
+        let text = wrapped(&"word ".repeat(40));
+        assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+        assert_eq!(text.split_whitespace().count(), 40);
     }
 
     #[test]
