@@ -1,1 +1,31 @@
-//! Placeholder until the crate is written.
+//! The operator tool: parses a command line, makes one call into the coordinator, and says what
+//! came of it. It decides nothing about graphs.
+
+mod answer;
+mod classes;
+mod command;
+mod commands;
+mod exit;
+mod failure;
+#[cfg(feature = "failpoints")]
+mod fault;
+mod files;
+mod interrupt;
+mod invalid;
+mod io;
+mod place;
+mod progress;
+mod render;
+mod report;
+mod resolved;
+mod run;
+mod sorted;
+mod style;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+pub use exit::Exit;
+pub use io::{Io, Surroundings};
+pub use run::run;

@@ -1,0 +1,175 @@
+//! Which exit code an error of the library has: a table of its stable codes, and what the operating
+//! system said underneath.
+
+use std::error::Error;
+use std::io::{self, ErrorKind};
+
+use graphwrite_coordinator::StoreError;
+use graphwrite_protocol_types::Answer;
+
+use crate::answer::of_answer;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::place;
+
+/// The exit code of an error code. One that is not listed is ours to list: a bug.
+pub(crate) fn class(code: &str) -> Exit {
+    match code {
+        "graph_exists" | "root_not_empty" | "age_floor_too_low" | "schema_refused"
+        | "not_a_graph" | "no_such_branch" | "format_refused" | "invalid_input"
+        | "limit_exceeded" | "read_only" | "no_such_type" | "unsupported_value" => Exit::Refused,
+        "schema_moved" => Exit::Conflict,
+        "gate_timeout" | "manifest_contended" | "contended" | "recovery_required" => Exit::Recovery,
+        "outcome_unknown" => Exit::Unknown,
+        "storage" | "pin_lost" | "manifest_damaged" | "record_unreadable" => Exit::Storage,
+        _ => Exit::Bug,
+    }
+}
+
+/// The failure of an error of the library.
+pub(crate) fn failed<E: Answer + Error + 'static>(error: &E, graph: &str) -> Failure {
+    let failure = of_answer(class(error.code()), error, error.to_string(), graph);
+    match system_words(error).filter(|_| failure.exit == Exit::Storage) {
+        Some((code, help)) => Failure { code: code.to_owned(), ..failure }.help(help),
+        None => failure,
+    }
+}
+
+/// The failure of a storage that could not be opened at all.
+pub(crate) fn failed_store(error: &StoreError, location: &str) -> Failure {
+    match error {
+        StoreError::UnsupportedScheme { .. } | StoreError::InvalidPath { .. } => {
+            Failure::new(Exit::Refused, "unsupported_location", error.to_string())
+                .help("nothing was changed; give the directory of a graph")
+        }
+        StoreError::RootUnusable { cause, .. } => unusable(error, cause.as_ref(), location),
+        _ => Failure::new(Exit::Storage, "storage", error.to_string())
+            .help("nothing was changed; see to the storage and run the command again"),
+    }
+}
+
+fn unusable(
+    error: &StoreError,
+    cause: &(dyn Error + Send + Sync + 'static),
+    location: &str,
+) -> Failure {
+    let io = io_error(cause);
+    if let Some(io) = io.filter(|io| io.kind() == ErrorKind::NotFound) {
+        return place::unreachable(location, io.kind(), &io.to_string());
+    }
+    let words = io.and_then(|io| words_of(io.kind()));
+    let (code, help) = words
+        .unwrap_or(("root_unusable", "nothing was changed; name a directory that can be used"));
+    Failure::new(Exit::Storage, code, error.to_string()).help(help)
+}
+
+/// What the operating system said, as a code of its own and what to do about it.
+fn system_words(error: &(dyn Error + 'static)) -> Option<(&'static str, &'static str)> {
+    words_of(io_error(error)?.kind())
+}
+
+fn words_of(kind: ErrorKind) -> Option<(&'static str, &'static str)> {
+    match kind {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some((
+            "storage_full",
+            "there is no space left; make space and run the command again, the next write also \
+             clears what this one left",
+        )),
+        ErrorKind::PermissionDenied => Some((
+            "permission_denied",
+            "run the command as a user who may read and write in the graph's directory",
+        )),
+        ErrorKind::ReadOnlyFilesystem => Some((
+            "storage_read_only",
+            "the file system is mounted read-only; mount it for writing",
+        )),
+        _ => None,
+    }
+}
+
+/// The innermost error of the operating system along the causes that says something.
+fn io_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
+    let mut cause: Option<&'a (dyn Error + 'static)> = Some(error);
+    let mut found = None;
+    while let Some(error) = cause {
+        let io = error.downcast_ref::<io::Error>();
+        found = io.filter(|io| io.kind() != ErrorKind::Other).or(found);
+        // An `io::Error` has the error that it wraps as its content, not as its source.
+        let inner: Option<&'a (dyn Error + 'static)> = match io.and_then(io::Error::get_ref) {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+        cause = inner;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An error of the library over one of the system.
+    #[derive(Debug)]
+    struct Storage(io::Error);
+
+    impl std::fmt::Display for Storage {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            write!(f, "writing `x`: {}", self.0)
+        }
+    }
+
+    impl Error for Storage {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    impl Answer for Storage {
+        fn code(&self) -> &'static str {
+            "storage"
+        }
+
+        fn may_retry(&self) -> bool {
+            true
+        }
+
+        fn had_no_effect(&self) -> bool {
+            true
+        }
+
+        fn help(&self) -> String {
+            "help".into()
+        }
+    }
+
+    fn code_of(error: io::Error) -> String {
+        let failure = failed(&Storage(error), "g");
+        assert_eq!(failure.exit, Exit::Storage);
+        failure.code
+    }
+
+    #[test]
+    fn a_full_disk_has_a_code_of_its_own_however_deep_it_lies() {
+        assert_eq!(code_of(ErrorKind::StorageFull.into()), "storage_full");
+        let wrapped = io::Error::other(Storage(ErrorKind::StorageFull.into()));
+        assert_eq!(code_of(wrapped), "storage_full");
+    }
+
+    #[test]
+    fn missing_permission_and_a_read_only_file_system_have_codes_of_their_own() {
+        assert_eq!(code_of(ErrorKind::PermissionDenied.into()), "permission_denied");
+        assert_eq!(code_of(ErrorKind::ReadOnlyFilesystem.into()), "storage_read_only");
+    }
+
+    #[test]
+    fn another_failure_of_the_storage_keeps_the_librarys_code_and_help() {
+        let failure = failed(&Storage(ErrorKind::TimedOut.into()), "g");
+        assert_eq!((&*failure.code, &*failure.help), ("storage", "help"));
+    }
+
+    #[test]
+    fn a_code_that_nobody_listed_is_a_bug() {
+        assert_eq!(class("new_in_the_library"), Exit::Bug);
+        assert_eq!(class("internal"), Exit::Bug);
+    }
+}

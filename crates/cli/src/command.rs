@@ -1,0 +1,297 @@
+//! The command line: every command, argument and default. It describes; it does nothing and knows
+//! no graph.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::str::FromStr;
+
+use graphwrite_protocol_types::{AttemptId, CommitId, InvalidId, OperationId};
+
+use crate::exit::Exit;
+#[cfg(feature = "failpoints")]
+use crate::fault::FaultSpec;
+
+/// Writes graphs of many tables, each write atomic and visible at once; looks into them and into
+/// what an interrupted write left behind.
+#[derive(Debug, Parser)]
+#[command(
+    name = "graphwrite",
+    version,
+    after_long_help = Exit::table(),
+    after_help = "`--help` also lists the exit codes.",
+    disable_help_subcommand = true
+)]
+pub(crate) struct Cli {
+    /// When to use colour; `auto` means on a terminal, unless NO_COLOR or CLICOLOR_FORCE say otherwise
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What the tool can do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Create a graph from a schema
+    Init(InitArgs),
+    /// Load rows into many tables in one commit
+    Load(LoadArgs),
+    /// Write the rows of the graph to standard output
+    Export(ExportArgs),
+    /// Show the graph on one screen: head, tables, pending intents, drift, garbage
+    Status(GraphArgs),
+    /// Read the history of the graph
+    #[command(subcommand)]
+    Commit(CommitCommand),
+    /// Look at writes that were interrupted, and resolve them
+    #[command(subcommand)]
+    Intent(IntentCommand),
+    /// Check everything, reading only; exits with 1 if something is wrong
+    Verify(GraphArgs),
+    /// Show the version of this tool and of the format that it writes
+    Version(VersionArgs),
+}
+
+/// History.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CommitCommand {
+    /// List commits, newest first
+    Log(LogArgs),
+    /// Show one commit
+    Show(CommitShowArgs),
+}
+
+/// Interrupted writes.
+#[derive(Debug, Subcommand)]
+pub(crate) enum IntentCommand {
+    /// List the pending intents
+    List(GraphArgs),
+    /// Show what an intent recorded before its first effect
+    Show(IntentArgs),
+    /// Explain what was found of an intent, which rule applies and what the next write will do
+    Explain(IntentArgs),
+    /// Finish or take back pending intents now, as the next write would
+    Resolve(ResolveArgs),
+}
+
+/// How a result is written.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct OutputArgs {
+    /// Form of the result; `table` on a terminal, else `plain`
+    #[arg(long, value_enum, value_name = "FORM", help_heading = "Output")]
+    pub(crate) format: Option<Format>,
+    /// Short for `--format json`
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GraphArgs {
+    /// Directory of the graph
+    pub(crate) graph: String,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Directory of the new graph; it is created if it is missing
+    pub(crate) graph: String,
+    /// Schema of the graph, a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schema: PathBuf,
+    /// Who asks, for the history [default: the user's name]
+    #[arg(long, env = "GRAPHWRITE_ACTOR", value_name = "NAME")]
+    pub(crate) actor: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[cfg(feature = "failpoints")]
+    #[command(flatten)]
+    pub(crate) faults: FaultArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LoadArgs {
+    /// Directory of the graph
+    pub(crate) graph: String,
+    /// Rows as JSON lines; `-` reads standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) data: PathBuf,
+    /// What to do with a key that exists
+    #[arg(long, value_enum, default_value_t = Mode::Append)]
+    pub(crate) mode: Mode,
+    /// Load only if this commit is still the head; `none` before the first commit
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) expect_head: Option<ExpectedHead>,
+    /// Key of this request: with it, sending the request again cannot apply it twice
+    #[arg(long, value_name = "KEY")]
+    pub(crate) operation_id: Option<OperationId>,
+    /// Message for the history
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) message: Option<String>,
+    /// Who asks, for the history [default: the user's name]
+    #[arg(long, env = "GRAPHWRITE_ACTOR", value_name = "NAME")]
+    pub(crate) actor: Option<String>,
+    /// How many bad rows to list before giving up; nothing is written if there is one
+    #[arg(long, value_name = "N", default_value = "10")]
+    pub(crate) max_errors: NonZeroUsize,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[cfg(feature = "failpoints")]
+    #[command(flatten)]
+    pub(crate) faults: FaultArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// Directory of the graph
+    pub(crate) graph: String,
+    /// Only the rows of this type
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) table: Option<String>,
+    /// Form of the rows and of errors: JSON lines, as `load` reads them
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = ExportFormat::Jsonl, help_heading = "Output")]
+    pub(crate) format: ExportFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// Directory of the graph
+    pub(crate) graph: String,
+    /// How many commits to list
+    #[arg(long, value_name = "N", default_value = "20")]
+    pub(crate) limit: NonZeroUsize,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CommitShowArgs {
+    /// Directory of the graph
+    pub(crate) graph: String,
+    /// The commit
+    pub(crate) commit: CommitId,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IntentArgs {
+    /// Directory of the graph
+    pub(crate) graph: String,
+    /// The attempt that left the intent, as `intent list` shows it
+    pub(crate) attempt: AttemptId,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResolveArgs {
+    /// Directory of the graph
+    pub(crate) graph: String,
+    /// The attempt to resolve; without it, all of them
+    pub(crate) attempt: Option<AttemptId>,
+    #[command(flatten)]
+    pub(crate) how: ResolveMode,
+    /// Do not wait for the owner: you know that it does not run any more
+    #[arg(long, requires = "attempt")]
+    pub(crate) owner_is_dead: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[cfg(feature = "failpoints")]
+    #[command(flatten)]
+    pub(crate) faults: FaultArgs,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct ResolveMode {
+    /// Only finish what can be finished; take nothing back
+    #[arg(long)]
+    pub(crate) roll_forward: bool,
+    /// Finish what can be finished, take the rest back
+    #[arg(long)]
+    pub(crate) full: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VersionArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Faults for tests of the protocol.
+#[cfg(feature = "failpoints")]
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FaultArgs {
+    /// At this failpoint, `abort` the process, return an `error`, or `pause`
+    #[arg(long = "fault", value_name = "FAILPOINT:ACTION", help_heading = "Faults")]
+    pub(crate) faults: Vec<FaultSpec>,
+    /// A paused process creates this path with `.reached` appended, and goes on when the path exists
+    #[arg(long = "fault-release", value_name = "FILE", help_heading = "Faults")]
+    pub(crate) release: Option<PathBuf>,
+}
+
+#[cfg(feature = "failpoints")]
+impl FaultArgs {
+    /// The hooks that carry the faults out.
+    pub(crate) fn hooks(
+        &self,
+    ) -> Result<std::sync::Arc<dyn graphwrite_coordinator::Hooks>, crate::failure::Failure> {
+        Ok(std::sync::Arc::new(crate::fault::Faults::new(self)?))
+    }
+}
+
+/// Forms of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Table,
+    /// One document
+    Json,
+    /// One document a line
+    Jsonl,
+    /// Fields separated by tabs, for scripts
+    Plain,
+}
+
+/// Forms of exported rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// One row a line
+    Jsonl,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal
+    Auto,
+    /// Even in a file
+    Always,
+    /// Not at all
+    Never,
+}
+
+/// A head that a caller insists on: a commit, or none at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ExpectedHead(pub(crate) Option<CommitId>);
+
+impl FromStr for ExpectedHead {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        if text == "none" { Ok(Self(None)) } else { text.parse().map(|commit| Self(Some(commit))) }
+    }
+}
+
+/// What a load does with a key that exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// Refuse: every key must be new
+    Append,
+    /// Replace the row
+    Upsert,
+}

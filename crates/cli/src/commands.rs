@@ -1,0 +1,77 @@
+//! Which function carries out which command, and the runtime under it.
+
+mod export;
+mod history;
+mod init;
+mod intents;
+mod load;
+mod look;
+mod open;
+
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::command::{Cli, Command, CommitCommand, Format, IntentCommand};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::io::{Io, Surroundings};
+use crate::render::{Report, write_report};
+use crate::report::Version;
+use crate::style::Style;
+
+/// The form of what a command writes.
+pub(crate) fn style(cli: &Cli, around: &Surroundings) -> Style {
+    let output = match &cli.command {
+        Command::Export(_) => return Style::with(Format::Jsonl, cli.color, around),
+        Command::Init(args) => args.output,
+        Command::Load(args) => args.output,
+        Command::Status(args) | Command::Verify(args) => args.output,
+        Command::Commit(CommitCommand::Log(args)) => args.output,
+        Command::Commit(CommitCommand::Show(args)) => args.output,
+        Command::Intent(IntentCommand::List(args)) => args.output,
+        Command::Intent(IntentCommand::Show(args) | IntentCommand::Explain(args)) => args.output,
+        Command::Intent(IntentCommand::Resolve(args)) => args.output,
+        Command::Version(args) => args.output,
+    };
+    Style::of(output, cli.color, around)
+}
+
+/// Carries out one command.
+pub(crate) fn run(cli: Cli, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let runtime = runtime()?;
+    let ended = runtime.block_on(Box::pin(dispatch(cli.command, style, io)));
+    // Work behind the answers was waited for where there is some; what is left owes nobody anything.
+    runtime.shutdown_timeout(Duration::ZERO);
+    ended
+}
+
+fn runtime() -> Result<Runtime, Failure> {
+    let built = Builder::new_multi_thread().enable_all().build();
+    built.map_err(|error| {
+        Failure::new(Exit::Storage, "no_threads", format!("threads cannot be started: {error}"))
+            .help("nothing was done; raise the limits of this user and run the command again")
+    })
+}
+
+async fn dispatch(command: Command, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    match command {
+        Command::Init(args) => init::init(args, style, io).await,
+        Command::Load(args) => load::load(args, style, io).await,
+        Command::Export(args) => export::export(&args, io).await,
+        Command::Status(args) => look::status(&args.graph, style, io).await,
+        Command::Verify(args) => look::verify(&args.graph, style, io).await,
+        Command::Commit(CommitCommand::Log(args)) => history::log(&args, style, io).await,
+        Command::Commit(CommitCommand::Show(args)) => history::show(&args, style, io).await,
+        Command::Intent(IntentCommand::List(args)) => intents::list(&args.graph, style, io).await,
+        Command::Intent(IntentCommand::Show(args)) => intents::show(&args, style, io).await,
+        Command::Intent(IntentCommand::Explain(args)) => intents::explain(&args, style, io).await,
+        Command::Intent(IntentCommand::Resolve(args)) => intents::resolve(&args, style, io).await,
+        Command::Version(_) => answer(&Version::of_this_build(), style, io),
+    }
+}
+
+/// Writes a report that answers the command.
+fn answer(report: &impl Report, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    write_report(report, style, io.output).map(|()| Exit::Done)
+}

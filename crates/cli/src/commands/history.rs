@@ -1,0 +1,53 @@
+//! `commit log` and `commit show`: the history of the graph.
+
+use graphwrite_coordinator::CommitInfo;
+
+use crate::classes::failed;
+use crate::command::{CommitShowArgs, LogArgs};
+use crate::commands::{answer, open};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::io::Io;
+use crate::report::{CommitEntry, CommitLog, TableChange, rows_in_all};
+use crate::style::Style;
+use crate::text;
+
+pub(super) async fn log(args: &LogArgs, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let graph = open::for_reading(&args.graph).await?;
+    let commits = graph.log(args.limit.get()).await.map_err(|error| failed(&error, &args.graph))?;
+    answer(&CommitLog { commits: commits.iter().map(entry).collect() }, style, io)
+}
+
+pub(super) async fn show(
+    args: &CommitShowArgs,
+    style: Style,
+    io: &mut Io<'_>,
+) -> Result<Exit, Failure> {
+    let graph = open::for_reading(&args.graph).await?;
+    let found = graph.commit(args.commit).await.map_err(|error| failed(&error, &args.graph))?;
+    let commit = found.ok_or_else(|| no_such_commit(args))?;
+    answer(&entry(&commit), style, io)
+}
+
+fn no_such_commit(args: &CommitShowArgs) -> Failure {
+    let CommitShowArgs { graph, commit, .. } = args;
+    Failure::new(Exit::Negative, "no_such_commit", format!("the graph has no commit {commit}"))
+        .help(format!("`graphwrite commit log {graph}` lists the commits"))
+}
+
+pub(crate) fn entry(commit: &CommitInfo) -> CommitEntry {
+    let tables: Vec<_> = commit.tables.iter().map(TableChange::from).collect();
+    CommitEntry {
+        commit_id: commit.commit.to_string(),
+        operation_id: commit.operation.to_string(),
+        parents: commit.parents.iter().map(ToString::to_string).collect(),
+        at: text::moment(commit.at_unix_us),
+        at_unix_us: commit.at_unix_us,
+        actor: commit.actor.clone(),
+        writer: commit.writer.name(),
+        message: commit.message.clone(),
+        manifest_version: commit.manifest_version,
+        rows: rows_in_all(&tables),
+        tables,
+    }
+}

@@ -1,0 +1,68 @@
+//! `init`: a new graph from a schema.
+
+use graphwrite_coordinator::{Graph, GraphOptions, StatusReport, SystemEnv};
+use graphwrite_schema::{GraphSchema, TypeDef, declare};
+
+use crate::classes::failed;
+use crate::command::InitArgs;
+use crate::commands::{answer, open};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::files;
+use crate::io::Io;
+use crate::report::Created;
+use crate::style::Style;
+
+pub(super) async fn init(args: InitArgs, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let schema = schema(&args)?;
+    let actor = super::load::actor(args.actor.as_deref(), io);
+    let store = open::new_store(&args.graph)?;
+    let created = Box::pin(Graph::create(store, &schema, &actor, options(&args)?)).await;
+    let graph = created.map_err(|error| failed(&error, &args.graph))?;
+    let report = created_report(&graph, &schema).await;
+    let report = report.map_err(|failure| failure.after_init(&args.graph))?;
+    answer(&report, style, io).map_err(|failure| failure.after_init(&args.graph))
+}
+
+/// The whole schema is checked before a directory is made.
+fn schema(args: &InitArgs) -> Result<GraphSchema, Failure> {
+    let document = files::schema(&args.schema)?;
+    let declared = declare(&document, &SystemEnv::new());
+    declared.map_err(|error| files::refused_schema(&args.schema, &error))
+}
+
+#[cfg_attr(not(feature = "failpoints"), allow(unused_variables, clippy::unnecessary_wraps))]
+fn options(args: &InitArgs) -> Result<GraphOptions, Failure> {
+    #[cfg(feature = "failpoints")]
+    return Ok(GraphOptions { hooks: args.faults.hooks()?, ..GraphOptions::default() });
+    #[cfg(not(feature = "failpoints"))]
+    Ok(GraphOptions::default())
+}
+
+async fn created_report(graph: &Graph, schema: &GraphSchema) -> Result<Created, Failure> {
+    let status = graph.status().await.map_err(|error| failed(&error, ""))?;
+    let log = graph.log(1).await.map_err(|error| failed(&error, &status.root))?;
+    let first = log.first();
+    Ok(Created {
+        operation_id: first.map(|commit| commit.operation.to_string()),
+        commit_id: first.map(|commit| commit.commit.to_string()),
+        ..of_status(&status, schema)
+    })
+}
+
+fn of_status(status: &StatusReport, schema: &GraphSchema) -> Created {
+    let name = |def: &TypeDef| def.name.clone();
+    Created {
+        outcome: "created",
+        root: status.root.clone(),
+        domain: status.domain.to_string(),
+        format: status.stamp.format,
+        schema: status.schema.to_string(),
+        operation_id: None,
+        commit_id: None,
+        branch: status.branch.clone(),
+        manifest_version: status.manifest_version,
+        node_types: schema.nodes().map(name).collect(),
+        edge_types: schema.edges().map(name).collect(),
+    }
+}

@@ -1,0 +1,107 @@
+//! `intent list|show|explain|resolve`: what interrupted writes left, and what becomes of it.
+
+use graphwrite_coordinator::{
+    BarrierOutcome, BarrierReport, Explanation, GraphOptions, RecoverMode, RecoverRequest,
+};
+use graphwrite_protocol_types::AttemptId;
+
+use crate::classes::failed;
+use crate::command::{IntentArgs, ResolveArgs};
+use crate::commands::{answer, open};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::io::Io;
+use crate::render::write_report;
+use crate::report::{self, IntentList, IntentRecord};
+use crate::resolved;
+use crate::style::Style;
+
+pub(super) async fn list(location: &str, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let intents = pending(location).await?;
+    answer(
+        &IntentList { intents: intents.iter().map(report::IntentEntry::of).collect() },
+        style,
+        io,
+    )
+}
+
+pub(super) async fn show(
+    args: &IntentArgs,
+    style: Style,
+    io: &mut Io<'_>,
+) -> Result<Exit, Failure> {
+    answer(&IntentRecord::of(&found(args).await?), style, io)
+}
+
+pub(super) async fn explain(
+    args: &IntentArgs,
+    style: Style,
+    io: &mut Io<'_>,
+) -> Result<Exit, Failure> {
+    answer(&report::Explanation::of(&found(args).await?, &args.graph), style, io)
+}
+
+pub(super) async fn resolve(
+    args: &ResolveArgs,
+    style: Style,
+    io: &mut Io<'_>,
+) -> Result<Exit, Failure> {
+    if let Some(attempt) = args.attempt {
+        let pending = pending(&args.graph).await?;
+        only(&pending, attempt, &args.graph)?;
+    }
+    let graph = open::for_writing(&args.graph, options(args)?).await?;
+    let recovered = Box::pin(graph.recover(request(args))).await;
+    let recovered = recovered.map_err(|error| failed(&error, &args.graph))?;
+    write_report(&resolved::report(&recovered, &args.graph), style, io.output)?;
+    Ok(exit(&recovered))
+}
+
+/// What is left pending needs somebody or some time; the report says what.
+fn exit(recovered: &BarrierReport) -> Exit {
+    match recovered.outcome {
+        BarrierOutcome::Clean | BarrierOutcome::Probed => Exit::Done,
+        BarrierOutcome::Contended(_)
+        | BarrierOutcome::RecoveryRequired(_)
+        | BarrierOutcome::Blocked(_) => Exit::Recovery,
+    }
+}
+
+#[cfg_attr(not(feature = "failpoints"), allow(unused_variables, clippy::unnecessary_wraps))]
+fn options(args: &ResolveArgs) -> Result<GraphOptions, Failure> {
+    #[cfg(feature = "failpoints")]
+    return Ok(GraphOptions { hooks: args.faults.hooks()?, ..GraphOptions::default() });
+    #[cfg(not(feature = "failpoints"))]
+    Ok(GraphOptions::default())
+}
+
+fn request(args: &ResolveArgs) -> RecoverRequest {
+    let mode = if args.how.full { RecoverMode::Full } else { RecoverMode::RollForward };
+    RecoverRequest { attempt: args.attempt, mode, owner_is_dead: args.owner_is_dead }
+}
+
+async fn pending(location: &str) -> Result<Vec<Explanation>, Failure> {
+    let graph = open::for_reading(location).await?;
+    graph.pending_intents().await.map_err(|error| failed(&error, location))
+}
+
+async fn found(args: &IntentArgs) -> Result<Explanation, Failure> {
+    let pending = pending(&args.graph).await?;
+    only(&pending, args.attempt, &args.graph).cloned()
+}
+
+fn only<'a>(
+    pending: &'a [Explanation],
+    attempt: AttemptId,
+    graph: &str,
+) -> Result<&'a Explanation, Failure> {
+    let name = attempt.to_string();
+    let found = pending.iter().find(|intent| intent.attempt == name);
+    found.ok_or_else(|| {
+        let message = format!("no intent of attempt {attempt} is pending");
+        Failure::new(Exit::Negative, "no_such_intent", message).help(format!(
+            "it is over, or never was; `graphwrite intent list {graph}` lists what is pending, \
+             `graphwrite commit log {graph}` what is committed"
+        ))
+    })
+}

@@ -1,0 +1,128 @@
+//! `load`: rows from a file or from standard input, line by line, into one commit.
+
+use std::io::BufRead;
+use std::sync::Arc;
+
+use graphwrite_coordinator::{
+    Graph, GraphOptions, Hooks, InputError, LoadInput, LoadLimits, LoadMode, LoadRequest,
+    WriteError,
+};
+use graphwrite_protocol_types::{GraphHeadToken, WriteOutcome};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::answer::settled;
+use crate::classes::failed;
+use crate::command::{LoadArgs, Mode};
+use crate::commands::{answer, open};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::files::{self, Lines};
+use crate::interrupt::RunsToItsEnd;
+use crate::invalid;
+use crate::io::Io;
+use crate::progress::Progress;
+use crate::report::ReceiptReport;
+use crate::style::Style;
+
+pub(super) async fn load(args: LoadArgs, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let data = files::data(&args.data)?;
+    let (hooks, signals) = RunsToItsEnd::new(hooks(&args)?);
+    let options = GraphOptions { hooks, ..GraphOptions::default() };
+    let graph = open::for_writing(&args.graph, options).await?;
+    let progress = Progress::bytes("reading", data.as_ref().map(|data| data.1), &io.surroundings);
+    let input = match data {
+        Some((mut file, _)) => read(&graph, &args, &mut file, &progress).await?,
+        None => read(&graph, &args, io.input, &progress).await?,
+    };
+    progress.goes_on("loading");
+    let operation = args.operation_id.clone();
+    let request = request(&args, input, io);
+    let outcome = carry_out(&graph, request, signals, io).await;
+    drop(progress);
+    let outcome = outcome.map_err(|error| refused(&error, &args.graph))?;
+    let receipt = settled(&outcome, operation.as_ref(), &args.graph)?;
+    let answered = answer(&receipt, style, io);
+    // Records of the attempt are tidied behind the answer.
+    graph.settled().await;
+    answered.map_err(|failure| lost_receipt(failure, &receipt))
+}
+
+fn lost_receipt(failure: Failure, receipt: &ReceiptReport) -> Failure {
+    failure.after_commit(&receipt.operation_id, receipt.commit_id.as_deref())
+}
+
+#[cfg_attr(not(feature = "failpoints"), allow(unused_variables, clippy::unnecessary_wraps))]
+fn hooks(args: &LoadArgs) -> Result<Arc<dyn Hooks>, Failure> {
+    #[cfg(feature = "failpoints")]
+    return args.faults.hooks();
+    #[cfg(not(feature = "failpoints"))]
+    Ok(Arc::new(graphwrite_coordinator::NoHooks))
+}
+
+async fn read(
+    graph: &Graph,
+    args: &LoadArgs,
+    input: &mut (dyn BufRead + Send),
+    progress: &Progress,
+) -> Result<LoadInput, Failure> {
+    let builder = graph.input(LoadLimits::default()).await;
+    let builder = builder.map_err(|error| failed(&error, &args.graph))?;
+    let mut builder = builder.with_errors_max(args.max_errors.get());
+    let unusable = |error: InputError| invalid::input(&error, &args.graph);
+    let mut lines = Lines::new(input, &args.data);
+    loop {
+        let number = lines.line + 1;
+        let Some(text) = lines.next()? else { break };
+        builder.push_json_line(number, text).map_err(unusable)?;
+        progress.at(lines.bytes);
+    }
+    builder.finish().map_err(unusable)
+}
+
+fn request(args: &LoadArgs, input: LoadInput, io: &Io<'_>) -> LoadRequest {
+    let mode = match args.mode {
+        Mode::Append => LoadMode::Append,
+        Mode::Upsert => LoadMode::Upsert,
+    };
+    LoadRequest {
+        operation: args.operation_id.clone(),
+        actor: actor(args.actor.as_deref(), io),
+        message: args.message.clone(),
+        expect_head: args.expect_head.map(|head| GraphHeadToken(head.0)),
+        ..LoadRequest::new(input, mode)
+    }
+}
+
+/// Who asks: what was said, else the user's name.
+pub(super) fn actor(said: Option<&str>, io: &Io<'_>) -> String {
+    said.or(io.surroundings.user.as_deref()).unwrap_or("unknown").to_owned()
+}
+
+async fn carry_out(
+    graph: &Graph,
+    request: LoadRequest,
+    mut signals: UnboundedReceiver<()>,
+    io: &mut Io<'_>,
+) -> Result<WriteOutcome, WriteError> {
+    let mut load = Box::pin(graph.load(request));
+    loop {
+        tokio::select! {
+            outcome = &mut load => return outcome,
+            Some(()) = signals.recv() => tell_that_it_runs_to_its_end(io),
+        }
+    }
+}
+
+fn tell_that_it_runs_to_its_end(io: &mut Io<'_>) {
+    // If nobody can be told, the load runs to its end all the same.
+    let _ = io.errors.write_all(
+        b"the intent of this load is durable: it runs to its end now\n\
+          killing the process is safe; the next write then settles what is left\n",
+    );
+}
+
+fn refused(error: &WriteError, graph: &str) -> Failure {
+    let failure = invalid::rows_of(error)
+        .map_or_else(|| failed(error, graph), |rows| invalid::rows(rows, graph));
+    Failure { operation: error.operation.as_ref().map(ToString::to_string), ..failure }
+}

@@ -1,0 +1,96 @@
+//! `status` and `verify`: the state of the graph, and whether it is as it should be.
+
+use graphwrite_coordinator::{Finding, Severity, StatusReport, VerifyReport};
+
+use crate::classes::failed;
+use crate::commands::{answer, open};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::io::Io;
+use crate::progress::Progress;
+use crate::render::write_report;
+use crate::report::{FindingEntry, Status, TableState, Verification};
+use crate::style::Style;
+
+pub(super) async fn status(location: &str, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let graph = open::for_reading(location).await?;
+    let status = graph.status().await.map_err(|error| failed(&error, location))?;
+    answer(&status_report(&status, location), style, io)
+}
+
+pub(super) async fn verify(location: &str, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let graph = open::for_reading(location).await?;
+    let progress = Progress::count("verifying", &io.surroundings);
+    progress.goes_on("verifying");
+    let verified = graph.verify().await;
+    drop(progress);
+    let verified = verified.map_err(|error| failed(&error, location))?;
+    write_report(&verification(&verified, location), style, io.output)?;
+    Ok(if verified.is_clean() { Exit::Done } else { Exit::Negative })
+}
+
+pub(crate) fn status_report(status: &StatusReport, location: &str) -> Status {
+    let tables = status.tables.iter().map(|table| TableState {
+        name: table.name.clone(),
+        kind: table.kind,
+        rows: table.rows,
+        version: table.version,
+        drift: !table.head_is_pinned,
+    });
+    let tables: Vec<TableState> = tables.collect();
+    let drift = tables.iter().any(|table| table.drift);
+    Status {
+        root: status.root.clone(),
+        domain: status.domain.to_string(),
+        format: status.stamp.format,
+        features: status.stamp.features.clone(),
+        schema: status.schema.to_string(),
+        branch: status.branch.clone(),
+        head: status.head.map(|head| head.to_string()),
+        manifest_version: status.manifest_version,
+        pending_intents: status.pending,
+        rows: tables.iter().filter_map(|table| table.rows).sum(),
+        garbage: status.garbage.iter().map(finding).collect(),
+        next: next(status.pending, drift, location),
+        tables,
+    }
+}
+
+/// Drift without an intent that explains it is for `verify` to judge.
+fn next(pending: usize, drift: bool, location: &str) -> Option<String> {
+    match (pending, drift) {
+        (0, false) => None,
+        (0, true) => Some(format!("graphwrite verify {location}")),
+        (_, _) => Some(format!("graphwrite intent list {location}")),
+    }
+}
+
+pub(crate) fn verification(verified: &VerifyReport, location: &str) -> Verification {
+    let clean = verified.is_clean();
+    let next = match verified.pending {
+        _ if clean => None,
+        0 => Some(format!("graphwrite status {location}")),
+        _ => Some(format!("graphwrite intent list {location}")),
+    };
+    Verification {
+        clean,
+        tables: verified.tables,
+        rows: verified.rows,
+        commits: verified.commits,
+        pending_intents: verified.pending,
+        findings: verified.findings.iter().map(finding).collect(),
+        next,
+    }
+}
+
+fn finding(finding: &Finding) -> FindingEntry {
+    FindingEntry {
+        severity: match finding.severity {
+            Severity::Note => "note",
+            Severity::Fault => "fault",
+        },
+        code: finding.code,
+        place: finding.place.clone(),
+        message: finding.message.clone(),
+    }
+}

@@ -1,0 +1,22 @@
+//! The results of the commands, as data: what programs read, and of which parts a person's view
+//! consists. It must not know how a graph is asked.
+
+mod commit;
+mod created;
+mod intent;
+mod receipt;
+mod status;
+mod table_change;
+mod verify;
+mod version;
+
+pub(crate) use commit::{CommitEntry, CommitLog};
+pub(crate) use created::Created;
+pub(crate) use intent::{
+    Explanation, IntentEntry, IntentList, IntentRecord, Owner, Resolution, ResolutionEntry,
+};
+pub(crate) use receipt::ReceiptReport;
+pub(crate) use status::{Status, TableState};
+pub(crate) use table_change::{TableChange, rows_in_all};
+pub(crate) use verify::{FindingEntry, Verification};
+pub(crate) use version::Version;

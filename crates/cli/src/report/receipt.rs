@@ -1,0 +1,69 @@
+//! The receipt of a write: which request, which commit, which rows.
+
+use graphwrite_protocol_types::Receipt;
+use serde::Serialize;
+
+use crate::render::{Block, Cell, Report, Tone};
+use crate::report::table_change::{self, TableChange};
+
+/// The receipt of a write that is committed, or that had nothing to change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ReceiptReport {
+    /// `committed` or `no_change`.
+    pub(crate) outcome: &'static str,
+    pub(crate) operation_id: String,
+    pub(crate) attempt_id: String,
+    pub(crate) branch: String,
+    pub(crate) commit_id: Option<String>,
+    pub(crate) manifest_version: u64,
+    pub(crate) writer: &'static str,
+    pub(crate) restarts: u32,
+    pub(crate) rows: u64,
+    pub(crate) tables: Vec<TableChange>,
+}
+
+impl ReceiptReport {
+    pub(crate) fn committed(receipt: &Receipt) -> Self {
+        Self::of("committed", receipt)
+    }
+
+    pub(crate) fn no_change(receipt: &Receipt) -> Self {
+        Self::of("no_change", receipt)
+    }
+
+    fn of(outcome: &'static str, receipt: &Receipt) -> Self {
+        let tables: Vec<_> = receipt.tables.iter().map(TableChange::from).collect();
+        Self {
+            outcome,
+            operation_id: receipt.operation.to_string(),
+            attempt_id: receipt.attempt.to_string(),
+            branch: receipt.branch.name.clone(),
+            commit_id: receipt.commit.map(|commit| commit.to_string()),
+            manifest_version: receipt.manifest_version,
+            writer: receipt.writer.name(),
+            restarts: receipt.restarts,
+            rows: table_change::rows_in_all(&tables),
+            tables,
+        }
+    }
+
+    fn outcome_cell(&self) -> Cell {
+        Cell::text(self.outcome).toned(Tone::Good)
+    }
+}
+
+impl Report for ReceiptReport {
+    fn blocks(&self) -> Vec<Block> {
+        let facts = vec![
+            ("outcome", self.outcome_cell()),
+            ("operation", Cell::text(&self.operation_id)),
+            ("commit", Cell::optional(self.commit_id.as_ref())),
+            ("branch", Cell::text(&self.branch)),
+            ("attempt", Cell::text(&self.attempt_id)),
+            ("manifest", Cell::number(self.manifest_version)),
+            ("restarts", Cell::number(self.restarts.into())),
+            ("rows", Cell::number(self.rows)),
+        ];
+        vec![Block::Facts(facts), table_change::block(&self.tables)]
+    }
+}

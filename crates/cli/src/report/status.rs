@@ -1,0 +1,87 @@
+//! A graph on one screen.
+
+use serde::Serialize;
+
+use crate::render::{Block, Cell, Report, Rows, Tone};
+use crate::report::verify::{self, FindingEntry};
+
+/// One table at the head.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct TableState {
+    pub(crate) name: String,
+    pub(crate) kind: &'static str,
+    pub(crate) rows: Option<u64>,
+    pub(crate) version: Option<u64>,
+    /// HEAD of the table is not the version that readers see.
+    pub(crate) drift: bool,
+}
+
+/// The state of a graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Status {
+    pub(crate) root: String,
+    pub(crate) domain: String,
+    pub(crate) format: u32,
+    pub(crate) features: Vec<String>,
+    pub(crate) schema: String,
+    pub(crate) branch: String,
+    pub(crate) head: Option<String>,
+    pub(crate) manifest_version: u64,
+    pub(crate) pending_intents: usize,
+    pub(crate) rows: u64,
+    pub(crate) tables: Vec<TableState>,
+    pub(crate) garbage: Vec<FindingEntry>,
+    /// The next command, where one is worth running.
+    pub(crate) next: Option<String>,
+}
+
+impl Status {
+    fn facts(&self) -> Vec<(&'static str, Cell)> {
+        let tone = |bad: bool| if bad { Tone::Warn } else { Tone::Good };
+        let drifted = self.tables.iter().filter(|table| table.drift).count() as u64;
+        let pending = self.pending_intents as u64;
+        vec![
+            ("graph", Cell::text(&self.root)),
+            ("domain", Cell::text(&self.domain)),
+            ("format", Cell::number(self.format.into())),
+            ("schema", Cell::text(&self.schema)),
+            ("branch", Cell::text(&self.branch)),
+            ("head", Cell::optional(self.head.as_ref())),
+            ("manifest", Cell::number(self.manifest_version)),
+            ("tables", Cell::number(self.tables.len() as u64)),
+            ("rows", Cell::number(self.rows)),
+            ("pending", Cell::number(pending).toned(tone(pending > 0))),
+            ("drift", Cell::number(drifted).toned(tone(drifted > 0))),
+            ("garbage", Cell::number(self.garbage.len() as u64)),
+        ]
+    }
+
+    fn table_list(&self) -> Block {
+        Block::Rows(Rows {
+            kind: "table",
+            title: "Tables".to_owned(),
+            columns: vec!["table", "kind", "rows", "version", "head"],
+            rows: self.tables.iter().map(table_row).collect(),
+        })
+    }
+}
+
+fn table_row(table: &TableState) -> Vec<Cell> {
+    let number = |n: Option<u64>| Cell { is_number: true, ..Cell::optional(n) };
+    let head = match (table.version, table.drift) {
+        (_, true) => Cell::text("drifted").toned(Tone::Warn),
+        (None, false) => Cell::text("absent"),
+        (Some(_), false) => Cell::text("pinned").toned(Tone::Good),
+    };
+    let name = Cell::text(&table.name);
+    vec![name, Cell::text(table.kind), number(table.rows), number(table.version), head]
+}
+
+impl Report for Status {
+    fn blocks(&self) -> Vec<Block> {
+        let mut blocks = vec![Block::Facts(self.facts()), self.table_list()];
+        blocks.push(verify::block("garbage", "Garbage", &self.garbage));
+        blocks.extend(self.next.iter().map(|next| Block::Note(format!("Next: {next}"))));
+        blocks
+    }
+}

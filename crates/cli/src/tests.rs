@@ -1,0 +1,7 @@
+//! Tests of the tool without a graph: its reports in every form, its errors, its command line.
+
+mod command_line;
+mod errors;
+mod outcomes;
+mod reports;
+mod samples;

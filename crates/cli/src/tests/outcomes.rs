@@ -1,0 +1,109 @@
+//! Outcomes of a write and the exit codes that scripts rely on.
+
+use graphwrite_protocol_types::{Answer, Conflict, Contention, Unknown, Unresolved, WriteOutcome};
+
+use super::samples;
+use crate::answer::settled;
+use crate::exit::Exit;
+use crate::failure::{Effect, Failure};
+
+fn failure(outcome: WriteOutcome) -> Failure {
+    settled(&outcome, None, "people").unwrap_err()
+}
+
+fn key_exists() -> Conflict {
+    Conflict::KeyExists {
+        table: "Person".into(),
+        key: "ada".into(),
+        place: Some("line 12".into()),
+        total: 3,
+    }
+}
+
+fn unresolved() -> WriteOutcome {
+    WriteOutcome::RecoveryRequired(Unresolved {
+        attempt: samples::attempt(1),
+        operation: Some("nightly".parse().unwrap()),
+        table: Some("Person".into()),
+        reason: "version 5 cannot be read".into(),
+    })
+}
+
+fn contended() -> WriteOutcome {
+    WriteOutcome::Contended(Contention {
+        attempt: samples::attempt(1),
+        operation: "nightly".parse().unwrap(),
+        owner: samples::owner(),
+        age_ms: 12_000,
+        retry_after_ms: 500,
+    })
+}
+
+fn unknown() -> WriteOutcome {
+    WriteOutcome::OutcomeUnknown(Unknown {
+        operation: "nightly".parse().unwrap(),
+        attempt: samples::attempt(1),
+        branch: samples::branch(),
+        cause: "the storage did not answer".into(),
+    })
+}
+
+#[test]
+fn a_commit_and_no_change_are_receipts() {
+    let committed = WriteOutcome::Committed(samples::receipt());
+    assert_eq!(settled(&committed, None, "people").unwrap().outcome, "committed");
+    let same = WriteOutcome::NoChange(samples::receipt());
+    assert_eq!(settled(&same, None, "people").unwrap().outcome, "no_change");
+}
+
+#[test]
+fn every_conflict_exits_with_4_and_has_no_effect() {
+    let conflicts = [
+        key_exists(),
+        Conflict::ExpectedHead { expected: None, actual: Some(samples::commit(1)) },
+        Conflict::OperationReused { commit: samples::commit(1) },
+        Conflict::RetriesExhausted { attempts: 16, last: "the schema changed".into() },
+        Conflict::Fenced { attempt: samples::attempt(1) },
+    ];
+    for conflict in conflicts {
+        let code = conflict.code();
+        let failure = failure(WriteOutcome::Conflict(conflict));
+        assert_eq!((failure.exit, failure.effect), (Exit::Conflict, Effect::None), "{code}");
+        assert_eq!(failure.code, code);
+        assert!(!failure.help.is_empty(), "{code}");
+    }
+}
+
+#[test]
+fn an_earlier_write_in_the_way_exits_with_3_and_names_the_command_for_this_graph() {
+    for outcome in [unresolved(), contended()] {
+        let failure = failure(outcome);
+        assert_eq!((failure.exit, failure.effect), (Exit::Recovery, Effect::None));
+        let command = format!("people {}", samples::attempt(1));
+        assert!(failure.help.contains(&command), "{}", failure.help);
+    }
+    assert!(failure(contended()).may_retry);
+    assert!(!failure(unresolved()).may_retry);
+}
+
+#[test]
+fn an_unknown_outcome_exits_with_6_names_the_operation_and_claims_nothing() {
+    let failure = failure(unknown());
+    assert_eq!((failure.exit, failure.effect), (Exit::Unknown, Effect::Unknown));
+    assert_eq!(failure.operation.as_deref(), Some("nightly"));
+    assert!(!failure.may_retry);
+}
+
+#[test]
+fn a_key_conflict_names_the_line_and_the_key() {
+    let failure = failure(WriteOutcome::Conflict(key_exists()));
+    assert!(failure.message.contains("`ada`") && failure.message.contains("line 12"));
+}
+
+#[test]
+fn a_failure_carries_the_callers_own_key() {
+    let key = "mine".parse().unwrap();
+    let outcome = WriteOutcome::Conflict(key_exists());
+    let failure = settled(&outcome, Some(&key), "people").unwrap_err();
+    assert_eq!(failure.operation.as_deref(), Some("mine"));
+}

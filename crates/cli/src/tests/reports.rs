@@ -1,0 +1,93 @@
+//! Every report in every form. A changed snapshot is a changed format, and scripts read formats.
+
+use insta::assert_snapshot;
+
+use super::samples;
+use crate::command::{Color, Format};
+use crate::io::Surroundings;
+use crate::render::{Report, write_report};
+use crate::report::{Explanation, IntentEntry, IntentList, IntentRecord, ReceiptReport, Version};
+use crate::style::Style;
+
+fn written(report: &impl Report, format: Format, color: Color) -> String {
+    let around = Surroundings { width: Some(140), ..Default::default() };
+    let mut output = Vec::new();
+    write_report(report, Style::with(format, color, &around), &mut output).unwrap();
+    String::from_utf8(output).unwrap()
+}
+
+/// All forms one below the other.
+fn forms(report: &impl Report) -> String {
+    let forms = [Format::Table, Format::Plain, Format::Json, Format::Jsonl];
+    let form = |format| format!("== {format:?}\n{}", written(report, format, Color::Never));
+    forms.map(form).join("\n")
+}
+
+macro_rules! snapshots {
+    ($($test:ident: $report:expr;)*) => {
+        $(#[test]
+        fn $test() {
+            assert_snapshot!(stringify!($test), forms(&$report));
+        })*
+    };
+}
+
+snapshots! {
+    the_receipt_of_a_commit: ReceiptReport::committed(&samples::receipt());
+    the_receipt_of_no_change: ReceiptReport::no_change(&samples::receipt());
+    the_receipt_of_init: samples::created();
+    the_commit_log: samples::commit_log();
+    one_commit: samples::commit_entry();
+    the_status: samples::status();
+    a_clean_verification: samples::verification(true);
+    a_verification_with_faults: samples::verification(false);
+    the_pending_intents: IntentList { intents: vec![IntentEntry::of(&samples::explained())] };
+    no_pending_intents: IntentList { intents: vec![] };
+    the_record_of_an_intent: IntentRecord::of(&samples::explained());
+    the_explanation_of_an_intent: Explanation::of(&samples::explained(), "people");
+    the_resolution_of_intents: samples::resolution();
+    the_version: Version { failpoints: false, ..Version::of_this_build() };
+}
+
+#[test]
+fn a_table_is_coloured_only_when_asked() {
+    let escapes = |color| written(&samples::status(), Format::Table, color).contains('\u{1b}');
+    assert!(escapes(Color::Always));
+    assert!(!escapes(Color::Never));
+}
+
+#[test]
+fn only_a_table_is_ever_coloured() {
+    for format in [Format::Plain, Format::Json, Format::Jsonl] {
+        assert!(!written(&samples::status(), format, Color::Always).contains('\u{1b}'));
+    }
+}
+
+#[test]
+fn text_from_a_graph_breaks_no_line_and_no_terminal() {
+    let log = samples::commit_log();
+    for format in [Format::Table, Format::Plain, Format::Jsonl] {
+        let text = written(&log, format, Color::Never);
+        assert!(!text.contains('\u{1b}'), "{format:?}");
+        assert!(!text.lines().any(|line| line.starts_with("second line")), "{format:?}");
+    }
+    assert_eq!(written(&log, Format::Plain, Color::Never).lines().count(), 2);
+}
+
+#[test]
+fn the_next_command_follows_from_the_decision() {
+    let next = |decision| Explanation::of(&samples::decided(decision), "people").next;
+    assert!(next("abort").starts_with("graphwrite intent resolve people"));
+    assert!(next("wait").contains("--owner-is-dead"));
+    assert!(next("refuse").starts_with("graphwrite verify people"));
+}
+
+#[test]
+fn every_json_line_is_one_document() {
+    let text = written(&samples::commit_log(), Format::Jsonl, Color::Never);
+    let ids: Vec<_> = text
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["commit_id"].clone())
+        .collect();
+    assert_eq!(ids, [samples::commit(1).to_string(), samples::commit(0).to_string()]);
+}

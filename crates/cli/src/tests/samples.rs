@@ -1,0 +1,235 @@
+//! Hand-made reports with every kind of value, hostile text included.
+
+use graphwrite_coordinator::ExplainedEffect;
+use graphwrite_protocol_types::{
+    AttemptId, BranchToken, CommitId, IdentityDomain, IncarnationId, OwnerRecord,
+    ProcessInstanceId, Receipt, StableTableId, TableIdentity, TableSummary, WriterKind,
+};
+
+use crate::report::{
+    CommitEntry, CommitLog, Created, FindingEntry, Resolution, ResolutionEntry, Status,
+    TableChange, TableState, Verification,
+};
+
+pub(super) fn attempt(n: u128) -> AttemptId {
+    AttemptId::from_u128(0x0193_7a1b_5c00_0000_0000_0000_0000_0000 + n)
+}
+
+pub(super) fn commit(n: u128) -> CommitId {
+    CommitId::from_u128(0x0193_7a1b_5c00_0000_0000_0000_0000_1000 + n)
+}
+
+pub(super) fn domain() -> IdentityDomain {
+    IdentityDomain::from_u128(0x0193_7a1b_5c00_0000_0000_0000_0000_2000)
+}
+
+pub(super) fn identity(n: u64) -> TableIdentity {
+    TableIdentity {
+        table: StableTableId::new(n).unwrap(),
+        incarnation: IncarnationId::new(n + 100).unwrap(),
+    }
+}
+
+pub(super) fn owner() -> OwnerRecord {
+    OwnerRecord {
+        instance: ProcessInstanceId::from_u128(0x0193_7a1b_5c00_0000_0000_0000_0000_3000),
+        pid: 4711,
+        pid_namespace: Some("pid:[1]".into()),
+        boot_id: Some("boot".into()),
+        process_start_ticks: Some(1),
+        host: "alpha".into(),
+    }
+}
+
+pub(super) fn branch() -> BranchToken {
+    BranchToken::main(domain())
+}
+
+pub(super) fn receipt() -> Receipt {
+    Receipt {
+        operation: "nightly-2026-11-30".parse().unwrap(),
+        attempt: attempt(1),
+        branch: branch(),
+        commit: Some(commit(1)),
+        manifest_version: 2,
+        writer: WriterKind::Load,
+        tables: vec![summary("Person", 1, 3), summary("Knows", 2, 12)],
+        restarts: 1,
+    }
+}
+
+fn summary(name: &str, id: u64, inserted: u64) -> TableSummary {
+    TableSummary {
+        identity: identity(id),
+        name: name.into(),
+        inserted,
+        updated: 1,
+        deleted: 0,
+        unchanged: 0,
+    }
+}
+
+fn change(name: &str, inserted: u64) -> TableChange {
+    TableChange { name: name.into(), inserted, updated: 0, deleted: 0, unchanged: 2 }
+}
+
+pub(super) fn created() -> Created {
+    Created {
+        outcome: "created",
+        root: "/data/people".into(),
+        domain: domain().to_string(),
+        format: 1,
+        schema: "ab".repeat(32),
+        operation_id: Some("01JDX1PQ0000000000000000AA".into()),
+        commit_id: Some(commit(0).to_string()),
+        branch: "main".into(),
+        manifest_version: 1,
+        node_types: vec!["Person".into(), "City".into()],
+        edge_types: vec!["Knows".into()],
+    }
+}
+
+pub(super) fn commit_entry() -> CommitEntry {
+    CommitEntry {
+        commit_id: commit(1).to_string(),
+        operation_id: "nightly-2026-11-30".into(),
+        parents: vec![commit(0).to_string()],
+        at: "2026-11-30T06:00:00.123Z".into(),
+        at_unix_us: 1_796_018_400_123_456,
+        actor: "ada".into(),
+        writer: "load",
+        message: Some("first\tload\u{1b}[31m\nsecond line".into()),
+        manifest_version: 2,
+        rows: 18,
+        tables: vec![change("Person", 3), change("Knows", 11)],
+    }
+}
+
+pub(super) fn commit_log() -> CommitLog {
+    let init = CommitEntry {
+        commit_id: commit(0).to_string(),
+        operation_id: "01JDX1PQ0000000000000000AA".into(),
+        parents: vec![],
+        writer: "init",
+        message: None,
+        manifest_version: 1,
+        rows: 0,
+        tables: vec![],
+        ..commit_entry()
+    };
+    CommitLog { commits: vec![commit_entry(), init] }
+}
+
+pub(super) fn status() -> Status {
+    let table = |name: &str, kind, rows: Option<u64>, drift| TableState {
+        name: name.into(),
+        kind,
+        rows,
+        version: rows.map(|rows| rows / 2),
+        drift,
+    };
+    Status {
+        root: "/data/people".into(),
+        domain: domain().to_string(),
+        format: 1,
+        features: vec![],
+        schema: "ab".repeat(32),
+        branch: "main".into(),
+        head: Some(commit(1).to_string()),
+        manifest_version: 2,
+        pending_intents: 1,
+        rows: 14,
+        tables: vec![
+            table("City", "node", None, false),
+            table("Knows", "edge", Some(10), true),
+            table("Person", "node", Some(4), false),
+        ],
+        garbage: vec![finding("note", "orphan_dataset")],
+        next: Some("graphwrite intent list /data/people".into()),
+    }
+}
+
+fn finding(severity: &'static str, code: &'static str) -> FindingEntry {
+    FindingEntry {
+        severity,
+        code,
+        place: "tables/0000000000000001-0000000000000065".into(),
+        message: "nothing names it".into(),
+    }
+}
+
+pub(super) fn verification(clean: bool) -> Verification {
+    let severity = if clean { "note" } else { "fault" };
+    Verification {
+        clean,
+        tables: 3,
+        rows: 14,
+        commits: 2,
+        pending_intents: 0,
+        findings: vec![finding(severity, "orphan_dataset")],
+        next: (!clean).then(|| "graphwrite status /data/people".into()),
+    }
+}
+
+/// What the library says of an intent that a load left between two tables.
+pub(super) fn explained() -> graphwrite_coordinator::Explanation {
+    let effect = |index: u32, table: &str, evidence: &str, standing: &str| ExplainedEffect {
+        index,
+        table: table.into(),
+        path: format!("tables/{}", identity(u64::from(index) + 1)),
+        physical_ref: "main".into(),
+        kind: "Staged".into(),
+        planned: vec![format!("2 {}-e{index}-s0", attempt(1))],
+        found: vec!["1 observed".into(), "HEAD is 1".into()],
+        evidence: evidence.into(),
+        standing: standing.into(),
+        settled: false,
+    };
+    graphwrite_coordinator::Explanation {
+        attempt: attempt(1).to_string(),
+        operation: "nightly-2026-11-30".into(),
+        writer: "load".into(),
+        branch: "main".into(),
+        actor: "ada".into(),
+        owner: owner(),
+        owner_state: "dead: its process does not exist".into(),
+        armed_at_unix_us: 1_796_018_400_123_456,
+        age_ms: 7_200_000,
+        outcome: "none".into(),
+        effects: vec![
+            effect(0, "Person", "complete", "landed, not published"),
+            effect(1, "Knows", "nothing landed, the slot is open", "needs a fence"),
+        ],
+        rule: 8,
+        rule_text: "the attempt can neither be finished nor forgotten".into(),
+        decision: "abort".into(),
+        next: vec!["record `aborted`".into(), "take back what landed".into()],
+    }
+}
+
+/// The same, with another decision.
+pub(super) fn decided(decision: &str) -> graphwrite_coordinator::Explanation {
+    graphwrite_coordinator::Explanation { decision: decision.into(), ..explained() }
+}
+
+pub(super) fn resolution() -> Resolution {
+    Resolution {
+        resolved: 1,
+        pending: 1,
+        intents: vec![
+            ResolutionEntry {
+                attempt_id: attempt(1).to_string(),
+                action: "rolled_back",
+                message: "everything was taken back".into(),
+                resolved: true,
+            },
+            ResolutionEntry {
+                attempt_id: attempt(2).to_string(),
+                action: "stopped",
+                message: "the record is damaged".into(),
+                resolved: false,
+            },
+        ],
+        next: Some("graphwrite intent list /data/people".into()),
+    }
+}
