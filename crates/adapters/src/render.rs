@@ -216,3 +216,6 @@ fn write_items(items: &ArrayRef, out: &mut String) -> Result<(), NotWritten> {
     out.push(']');
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
