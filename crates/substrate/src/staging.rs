@@ -2,6 +2,7 @@
 //! changes. What is staged becomes visible through the strict path or never.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -30,6 +31,7 @@ pub struct StagedCommit {
     rows: u64,
     new_files: Vec<String>,
     transaction: Box<Transaction>,
+    attempted: Arc<AtomicBool>,
 }
 
 impl StagedCommit {
@@ -64,6 +66,12 @@ impl StagedCommit {
         Ok(self.missing_files(store).await?.is_empty())
     }
 
+    /// Whether this call is the first to ask, over all clones: what was never sent cannot have
+    /// landed, and needs no look at its slot.
+    pub(crate) fn is_first_attempt(&self) -> bool {
+        !self.attempted.swap(true, Ordering::SeqCst)
+    }
+
     pub(crate) fn into_transaction(self) -> Transaction {
         *self.transaction
     }
@@ -77,7 +85,13 @@ impl StagedCommit {
             tag: None,
             transaction_properties: None,
         };
-        Self { uuid, rows: rows as u64, new_files, transaction: Box::new(transaction) }
+        Self {
+            uuid,
+            rows: rows as u64,
+            new_files,
+            transaction: Box::new(transaction),
+            attempted: Arc::default(),
+        }
     }
 
     /// A commit over `table`, with the files that it brings.

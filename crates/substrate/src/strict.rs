@@ -68,6 +68,9 @@ pub async fn strict_commit(
     }
     announce(permit, table.path(), &staged);
     let slot = Slot::after(table, &staged);
+    if let Some(found) = slot.found_by_repetition(&staged).await? {
+        return slot.occupied(&found).await;
+    }
     let handler = StrictHandler::at(slot.version);
     let strict: Arc<dyn CommitHandler> = handler.clone();
     let commit = CommitBuilder::new(Arc::clone(table.dataset()))
@@ -97,6 +100,9 @@ pub async fn create_dataset(
             staged: staged.read_version(),
             handle: 0,
         });
+    }
+    if let Some(found) = slot.found_by_repetition(&staged).await? {
+        return slot.occupied(&found).await;
     }
     let handler = StrictHandler::at(slot.version);
     let strict: Arc<dyn CommitHandler> = handler.clone();
@@ -161,6 +167,15 @@ impl Slot {
             version: 1,
             uuid: staged.uuid().clone(),
         }
+    }
+
+    /// What a repetition finds in the slot. Lance must not see a commit again that has landed: it
+    /// would take its refusal for a loss and delete the transaction file of the landed version.
+    async fn found_by_repetition(
+        &self,
+        staged: &StagedCommit,
+    ) -> Result<Option<SlotRecord>, SubstrateError> {
+        if staged.is_first_attempt() { Ok(None) } else { self.read().await }
     }
 
     async fn judge(self, ending: Ending) -> Result<Landing, SubstrateError> {

@@ -5,6 +5,7 @@ mod creation;
 mod intents;
 mod layers;
 mod objects;
+mod refs;
 mod removal;
 mod scans;
 mod staging;

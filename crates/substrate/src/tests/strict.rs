@@ -1,12 +1,13 @@
 //! K1: a commit lands at exactly the next version or not at all.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use lance::dataset::CommitBuilder;
 use lance_table::io::commit::ConditionalPutCommitHandler;
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, Notify};
 
 use super::world::*;
 use crate::*;
@@ -96,6 +97,60 @@ async fn the_same_staged_commit_lands_once_and_says_so_again() {
     assert_eq!(landed(first).0, landed(again).0);
     let fresh = fresh(&store, Version::Latest).await;
     assert_eq!((fresh.version(), content(&fresh).await), (2, owned(&[("a", 1), ("b", 2)])));
+}
+
+#[tokio::test]
+async fn a_repetition_leaves_the_files_of_the_landed_version_alone() {
+    let storage = MemoryStorage::new();
+    let store = Store::memory(&storage);
+    let table = create(&store, &[("a", 1)]).await;
+    let staged = stage_append(&table, rows(&[("b", 2)]), uuid(2)).await.unwrap();
+    commit(&table, staged.clone()).await;
+    let before = storage.digest().await.unwrap();
+    commit(&table, staged).await;
+    assert_eq!(storage.digest().await.unwrap(), before);
+}
+
+#[tokio::test]
+async fn a_commit_staged_again_under_its_uuid_is_the_same_commit() {
+    let store = memory();
+    let table = create(&store, &[("a", 1)]).await;
+    let first = strict_commit(&permit(), &table, stage_fence(1, uuid(2))).await.unwrap();
+    let again = strict_commit(&permit(), &table, stage_fence(1, uuid(2))).await.unwrap();
+    assert_eq!(landed(first).0, landed(again).0);
+    assert_eq!(head(&store, TABLE, &MAIN).await.unwrap().unwrap().version, 2);
+}
+
+fn first_manifest_put_is_late(reached: Arc<Notify>) -> impl Fn(&Operation) -> Fault + Send + Sync {
+    let first = AtomicBool::new(true);
+    move |operation| {
+        let manifest = operation.path.contains("/_versions/");
+        if manifest && first.swap(false, Ordering::SeqCst) {
+            reached.notify_one();
+            return Fault::LateHanging;
+        }
+        Fault::Proceed
+    }
+}
+
+#[tokio::test]
+async fn a_repetition_after_an_unknown_outcome_lands_once_even_if_the_first_arrives_late() {
+    let store = memory();
+    create(&store, &[("a", 1)]).await;
+    let reached = Arc::new(Notify::new());
+    let (faulty, handle) = store.faulty(first_manifest_put_is_late(Arc::clone(&reached)));
+    let table = TableHandle::open(&faulty, TABLE, &MAIN, Version::Exact(1)).await.unwrap();
+    let staged = stage_append(&table, rows(&[("b", 2)]), uuid(2)).await.unwrap();
+    let first = tokio::spawn({
+        let (table, staged) = (table.clone(), staged.clone());
+        async move { strict_commit(&permit(), &table, staged).await }
+    });
+    reached.notified().await;
+    first.abort();
+    commit(&table, staged).await;
+    assert_eq!(handle.release_late().await, 1);
+    let found = fresh(&store, Version::Latest).await;
+    assert_eq!((found.version(), content(&found).await), (2, owned(&[("a", 1), ("b", 2)])));
 }
 
 #[tokio::test]
@@ -275,4 +330,19 @@ async fn a_commit_over_an_old_version_does_not_fill_a_hole() {
     let refused = strict_commit(&permit(), &table, stage_fence(1, uuid(9))).await.unwrap();
     assert_eq!(winner(refused), None);
     assert!(read_slot(&store, TABLE, &MAIN, 2).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_warm_commit_costs_one_listing_and_two_puts_and_staging_one_put() {
+    let (store, counter) = memory().counting();
+    let mut table = create(&store, &[("a", 1)]).await;
+    for step in 2..=30 {
+        counter.take();
+        let staged = stage_append(&table, rows(&[("b", 2)]), uuid(step)).await.unwrap();
+        let staging = counter.take();
+        table = commit(&table, staged).await;
+        let commit = counter.take();
+        assert_eq!((staging.durable(), staging.total()), (1, 1), "{staging:?}");
+        assert_eq!((commit.of(OperationKind::List), commit.durable(), commit.total()), (1, 2, 3));
+    }
 }
