@@ -30,6 +30,9 @@ impl HotRows {
         delta: &ManifestDelta,
         stamp: Stamp,
     ) -> Result<CommitRow, InvalidTransition> {
+        if !binds(&intent.delta, delta) {
+            return Err(InvalidTransition::OtherDelta { attempt: intent.attempt });
+        }
         let commit = commit_row(intent, self.graph_head.value.commit, stamp)?;
         let version = stamp.version;
         if let Some(schema) = &delta.schema {
@@ -152,6 +155,24 @@ impl HotRows {
         head.version = version;
         PinFate::Moved
     }
+}
+
+/// Whether `bound` is `planned` but for output slots that were bound: binding a slot cannot change
+/// the plan (RFC 2.4).
+fn binds(planned: &ManifestDelta, bound: &ManifestDelta) -> bool {
+    let same = |(planned, bound): (&HeadChange, &HeadChange)| {
+        let mut planned = planned.clone();
+        if let (NextHead::Live { pin: slot, .. }, NextHead::Live { pin, .. }) =
+            (&mut planned.next, &bound.next)
+            && matches!(slot, PinSlot::Output { .. })
+        {
+            *slot = pin.clone();
+        }
+        planned == *bound
+    };
+    planned.schema == bound.schema
+        && planned.heads.len() == bound.heads.len()
+        && planned.heads.iter().zip(&bound.heads).all(same)
 }
 
 fn commit_row(

@@ -180,6 +180,9 @@ pub enum ManifestError {
     /// A newer build has changed the format under this handle; nothing was written.
     #[error(transparent)]
     FormatRefused(#[from] FormatRefused),
+    /// The graph that was opened is no longer there; nothing was written.
+    #[error("the graph is gone: there is no manifest any more")]
+    Gone,
     /// What is stored is not what this format stores; nothing was written.
     #[error("the manifest is damaged: {0}")]
     Damaged(#[from] Damage),
@@ -273,6 +276,7 @@ impl Answer for ManifestError {
             Self::Contended { .. } => "manifest_contended",
             Self::Invalid(_) | Self::Encode(_) => "internal",
             Self::FormatRefused(_) => "format_refused",
+            Self::Gone => "not_a_graph",
             Self::Damaged(_) => "manifest_damaged",
             Self::Substrate(_) => "storage",
         }
@@ -294,6 +298,7 @@ impl Answer for ManifestError {
                 "nothing was changed; this is a fault of graphwrite, report it".into()
             }
             Self::FormatRefused(_) => "use a newer build of graphwrite".into(),
+            Self::Gone => "see who removed the graph; open another one".into(),
             Self::Damaged(_) => DAMAGED.into(),
             Self::Substrate(_) => STORAGE.into(),
         }

@@ -75,7 +75,7 @@ impl Manifest {
     pub async fn state(&self) -> Result<ManifestState, ManifestError> {
         let table = open_newest(&self.store).await.map_err(ReadFault::from)?;
         let known = self.known_state();
-        if known.version() == table.version() {
+        if known.version() >= table.version() {
             return Ok(known);
         }
         let state = read_state(table, self.purpose).await?;

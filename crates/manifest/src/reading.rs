@@ -62,7 +62,7 @@ impl From<ReadFault> for ManifestError {
     fn from(fault: ReadFault) -> Self {
         match fault {
             // It was a graph when it was opened.
-            ReadFault::NotAGraph => Self::Damaged(Damage::Fragments),
+            ReadFault::NotAGraph => Self::Gone,
             ReadFault::Format(refused) => Self::FormatRefused(refused),
             ReadFault::Damaged(damage) => Self::Damaged(damage),
             ReadFault::Substrate(error) => Self::Substrate(error),

@@ -151,6 +151,12 @@ pub enum InvalidTransition {
         /// The table.
         identity: TableIdentity,
     },
+    /// A delta that is not the one that was armed with its output slots bound (RFC 2.4).
+    #[error("the delta is not the one that attempt {attempt} was armed with")]
+    OtherDelta {
+        /// The attempt.
+        attempt: AttemptId,
+    },
     /// A delta that names a table twice.
     #[error("table {identity} changes twice")]
     Twice {

@@ -204,7 +204,31 @@ async fn a_delta_that_contradicts_itself_or_the_schema_is_refused() {
     if let NextHead::Live { pin, .. } = &mut open.delta.heads[0].next {
         *pin = PinSlot::Output { effect: 0 };
     }
+    let open = open.armed();
     assert_eq!(invalid_of(&open, &manifest).await, InvalidTransition::Unbound { identity });
+}
+
+#[tokio::test]
+async fn a_bound_output_slot_is_published_and_any_other_change_of_the_delta_is_refused() {
+    let world = World::in_memory().await;
+    let manifest = world.open().await;
+    let mut write = world.write(&manifest.known_state()).writes(table(1));
+    if let NextHead::Live { pin, .. } = &mut write.intent.delta.heads[0].next {
+        *pin = PinSlot::Output { effect: 0 };
+    }
+    let refused = InvalidTransition::OtherDelta { attempt: write.intent.attempt };
+    let mut widened = write.clone();
+    widened.delta.heads.push(HeadChange { identity: table(2), next: NextHead::Tombstoned });
+    assert_eq!(invalid_of(&widened, &manifest).await, refused);
+    let mut moved = write.clone();
+    moved.intent.delta = moved.delta.clone();
+    if let NextHead::Live { pin, .. } = &mut moved.delta.heads[0].next {
+        *pin = PinSlot::Exact(super::world::pin(attempt(1), 9));
+    }
+    let refused = InvalidTransition::OtherDelta { attempt: moved.intent.attempt };
+    assert_eq!(invalid_of(&moved, &manifest).await, refused);
+    let state = write.commit(&manifest, &manifest.known_state()).await;
+    assert_eq!(state.base().head(table(1)).live().unwrap().pin, pin(write.intent.attempt, 1));
 }
 
 #[tokio::test]
@@ -214,6 +238,7 @@ async fn a_schema_whose_bytes_are_not_its_hash_is_refused() {
     let tables: Vec<_> = (1..=TABLES + 1).map(table).collect();
     let mut write = world.write(&manifest.known_state()).declares(&tables);
     write.delta.schema.as_mut().unwrap().hash = SchemaHash([1; 32]);
+    let write = write.armed();
     let invalid = invalid_of(&write, &manifest).await;
     assert!(matches!(invalid, InvalidTransition::Schema(SchemaFault::Hash { .. })), "{invalid}");
 }

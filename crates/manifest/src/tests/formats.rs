@@ -191,3 +191,14 @@ async fn sparse_versions_are_read_right_in_a_directory() {
     let directory = tempfile::tempdir().unwrap();
     check_sparse(Store::local(directory.path(), Durability::Relaxed).unwrap()).await;
 }
+
+#[tokio::test]
+async fn a_graph_that_was_removed_under_a_handle_is_gone() {
+    let world = World::in_memory().await;
+    let manifest = world.open().await;
+    for (_, path) in versions(&world.store).await {
+        world.store.delete(&path).await.unwrap();
+    }
+    let error = manifest.state().await.unwrap_err();
+    assert!(matches!(error, ManifestError::Gone), "{error}");
+}

@@ -190,8 +190,8 @@ impl Write {
         self.intent.read_set.add_table(&self.base, identity, Access::Written);
         let below = self.base.head(identity).live().map_or(0, |head| head.pin.version);
         let pin = pin(self.intent.attempt, below + 1);
-        self.delta.heads.push(HeadChange { identity, next: self.live(identity, pin) });
-        self
+        let next = self.live(identity, pin);
+        self.changes(HeadChange { identity, next })
     }
 
     pub(super) fn probes(mut self, identity: TableIdentity) -> Self {
@@ -211,12 +211,22 @@ impl Write {
 
     pub(super) fn drops(mut self, identity: TableIdentity) -> Self {
         self.intent.read_set.add_table(&self.base, identity, Access::Written);
-        self.delta.heads.push(HeadChange { identity, next: NextHead::Tombstoned });
-        self
+        self.changes(HeadChange { identity, next: NextHead::Tombstoned })
     }
 
     pub(super) fn declares(mut self, tables: &[TableIdentity]) -> Self {
         self.delta.schema = Some(schema_of(tables));
+        self.armed()
+    }
+
+    fn changes(mut self, change: HeadChange) -> Self {
+        self.delta.heads.push(change);
+        self.armed()
+    }
+
+    /// The intent is armed with the delta as it is now.
+    pub(super) fn armed(mut self) -> Self {
+        self.intent.delta = self.delta.clone();
         self
     }
 
