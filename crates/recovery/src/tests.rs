@@ -2,9 +2,14 @@
 
 mod actors;
 mod crash;
+mod cube;
+mod decisions;
 pub(crate) mod defect;
+mod evidence;
 mod fixture;
 mod judge;
 mod model_port;
+mod truth;
+mod waiting;
 mod world;
 mod zombie;
