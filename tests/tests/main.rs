@@ -2,4 +2,7 @@
 //! one links Lance.
 
 mod conformance;
+mod costs;
+mod crash;
+mod judge;
 mod world;
