@@ -239,6 +239,30 @@ async fn one_racer(
     strict_commit(&permit(), &table, staged.unwrap()).await.unwrap()
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn recoverers_that_race_with_one_fence_both_see_it_land() {
+    let store = memory();
+    create(&store, &[("a", 1)]).await;
+    for base in 1..=20 {
+        let start = Arc::new(Barrier::new(4));
+        let racers =
+            (0..4).map(|_| tokio::spawn(one_fencer(store.clone(), base, Arc::clone(&start))));
+        let versions = join_all(racers).await.into_iter().map(Result::unwrap);
+        let found = head(&store, TABLE, &MAIN).await.unwrap().unwrap();
+        assert_eq!(found.version, base + 1);
+        for version in versions {
+            assert_eq!(version, found);
+        }
+    }
+}
+
+async fn one_fencer(store: Store, base: u64, start: Arc<Barrier>) -> TableVersion {
+    let table = fresh(&store, Version::Exact(base)).await;
+    start.wait().await;
+    let staged = stage_fence(base, uuid(base as u32 + 100));
+    landed(strict_commit(&permit(), &table, staged).await.unwrap()).0
+}
+
 fn manifest_put(fault: Fault) -> impl Fn(&Operation) -> Fault + Send + Sync {
     move |operation| {
         let hit =
