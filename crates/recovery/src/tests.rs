@@ -1,6 +1,7 @@
 //! Tests of recovery: the decision table in full, and the interpreter over a small simulated store.
 
 mod actors;
+mod barrier;
 mod crash;
 mod cube;
 mod decisions;
@@ -9,6 +10,8 @@ mod evidence;
 mod fixture;
 mod judge;
 mod model_port;
+mod order;
+mod owner;
 mod truth;
 mod waiting;
 mod world;

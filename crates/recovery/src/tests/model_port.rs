@@ -189,12 +189,16 @@ impl RecoveryPort for ModelPort {
             age_ms: records.age_ms,
         };
         let records = world.records.iter().map(|(at, records)| (*at, record(records)));
-        Ok(Listing { records: records.collect(), foreign: Vec::new() })
+        Ok(Listing { records: records.collect(), foreign: world.strangers.clone() })
     }
 
     async fn load_intent(&self, attempt: AttemptId) -> Result<LoadedIntent, Died> {
         self.turn().await?;
         let world = self.lock();
+        if world.damaged.contains(&attempt) {
+            let object = format!("_recovery/main/{attempt}.intent");
+            return Ok(LoadedIntent::Unreadable { object, reason: "bad checksum".into() });
+        }
         let intent = world.records.get(&attempt).and_then(|records| records.intent.clone());
         Ok(intent.map_or(LoadedIntent::Vanished, |intent| LoadedIntent::Found(Box::new(intent))))
     }

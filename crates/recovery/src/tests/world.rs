@@ -70,6 +70,10 @@ pub(crate) struct World {
     pub(crate) audited: bool,
     pub(crate) files_missing: bool,
     pub(crate) unreadable: BTreeSet<DatasetPath>,
+    /// Objects in the directory that are no records.
+    pub(crate) strangers: Vec<String>,
+    /// Attempts whose intent does not decode.
+    pub(crate) damaged: BTreeSet<AttemptId>,
     /// Every terminal row that was ever written, in order.
     pub(crate) history: Vec<&'static str>,
     /// What should never have happened.
@@ -100,6 +104,8 @@ impl World {
             audited: false,
             files_missing: false,
             unreadable: BTreeSet::new(),
+            strangers: Vec::new(),
+            damaged: BTreeSet::new(),
             history: Vec::new(),
             violations: Vec::new(),
         }
