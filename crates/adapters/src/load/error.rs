@@ -66,7 +66,7 @@ impl Answer for LoadError {
     }
 
     fn may_retry(&self) -> bool {
-        matches!(self, Self::Table(_))
+        matches!(self, Self::Table(_) | Self::SchemaMoved { .. })
     }
 
     fn had_no_effect(&self) -> bool {

@@ -216,3 +216,33 @@ async fn faults_of_all_constraints_are_reported_together() {
         ]
     );
 }
+
+/// Judges rows as those of a whole graph, over the base of `world`.
+async fn whole(world: &World, rows: &[String]) -> Vec<String> {
+    let input = world.schema.input(&lines(rows));
+    let base = world.base().await;
+    match check_graph(&world.store, &base, &world.schema.schema, &input).await {
+        Ok(()) => Vec::new(),
+        Err(LoadError::Invalid(found)) => found.listed().iter().map(super::world::brief).collect(),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn a_whole_graph_is_sound_or_its_faults_are_named() {
+    let rows = [
+        person("a", "1"),
+        place("p", "A", "null"),
+        visit("v1", "a", "p"),
+        visit("v2", "a", "p"),
+        firm("f"),
+        seat("s", "f"),
+    ];
+    let world = World::with(&lines(&rows)).await;
+    assert_eq!(whole(&world, &rows).await, [""; 0]);
+    let empty = World::new().await;
+    let torn = [person("a", "1"), firm("f"), visit("v1", "a", "p")];
+    let mut found = whole(&empty, &torn).await;
+    found.sort();
+    assert_eq!(found, ["line 2 Seat.from cardinality", "line 3 Visits.to endpoint"]);
+}

@@ -278,3 +278,21 @@ async fn a_digest_says_which_rows_and_how_and_nothing_of_places_or_batches() {
     }
     assert_eq!(base, request_digest(Append, &cut.finish().unwrap()));
 }
+
+#[tokio::test]
+async fn plans_can_be_made_and_performed_on_another_thread() {
+    fn is_sent<T: Send>(value: T) -> T {
+        value
+    }
+    fn is_shared<T: Send + Sync + 'static>(value: &T) -> &T {
+        value
+    }
+    let world = World::new().await;
+    let input = world.schema.input(PEOPLE);
+    let plan = is_sent(world.prepare_input(Append, is_shared(&input), &world.store, None)).await;
+    let LoadPlan::Write(write) = plan.unwrap() else { panic!("something to write") };
+    let armed = world.arm(*write).await.unwrap();
+    let permit = armed.permit();
+    let performed = is_sent(perform(0, is_shared(armed.payload()), &permit, &world.store)).await;
+    assert!(performed.unwrap().landed().is_some());
+}

@@ -36,7 +36,11 @@ pub(super) type Write = Prepared<StagedPayload>;
 
 impl World {
     pub(super) async fn new() -> Self {
-        let (schema, env) = (TestSchema::new(), Arc::new(CountingEnv::default()));
+        Self::of(TestSchema::new()).await
+    }
+
+    pub(super) async fn of(schema: TestSchema) -> Self {
+        let env = Arc::new(CountingEnv::default());
         let store = Store::memory(&MemoryStorage::new());
         let domain = IdentityDomain::mint(env.as_ref());
         let request = InitRequest {
