@@ -19,8 +19,10 @@ pub(crate) fn class(code: &str) -> Exit {
         | "not_a_graph" | "no_such_branch" | "format_refused" | "invalid_input"
         | "limit_exceeded" | "read_only" | "no_such_type" | "unsupported_value" => Exit::Refused,
         "schema_moved" => Exit::Conflict,
-        "gate_timeout" | "manifest_contended" | "contended" | "recovery_required" => Exit::Recovery,
+        "gate_timeout" | "manifest_contended" | "contended" | "recovery_required"
+        | "recovery_blocked" | "unexplained_head" => Exit::Recovery,
         "outcome_unknown" => Exit::Unknown,
+        "usage" => Exit::Usage,
         "storage" | "pin_lost" | "manifest_damaged" | "record_unreadable" => Exit::Storage,
         _ => Exit::Bug,
     }
@@ -30,7 +32,7 @@ pub(crate) fn class(code: &str) -> Exit {
 pub(crate) fn failed<E: Answer + Error + 'static>(error: &E, graph: &str) -> Failure {
     let failure = of_answer(class(error.code()), error, error.to_string(), graph);
     match system_words(error).filter(|_| failure.exit == Exit::Storage) {
-        Some((code, help)) => Failure { code: code.to_owned(), ..failure }.help(help),
+        Some((code, help)) => Failure { code, ..failure }.help(help),
         None => failure,
     }
 }
@@ -142,7 +144,7 @@ mod tests {
         }
     }
 
-    fn code_of(error: io::Error) -> String {
+    fn code_of(error: io::Error) -> &'static str {
         let failure = failed(&Storage(error), "g");
         assert_eq!(failure.exit, Exit::Storage);
         failure.code
@@ -164,7 +166,53 @@ mod tests {
     #[test]
     fn another_failure_of_the_storage_keeps_the_librarys_code_and_help() {
         let failure = failed(&Storage(ErrorKind::TimedOut.into()), "g");
-        assert_eq!((&*failure.code, &*failure.help), ("storage", "help"));
+        assert_eq!((failure.code, &*failure.help), ("storage", "help"));
+    }
+
+    /// The texts of every `fn code` in the sources of the library.
+    fn codes_of_the_library() -> Vec<String> {
+        let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let layers = ["protocol-types", "manifest", "adapters", "coordinator"];
+        let mut files: Vec<_> = layers.iter().map(|layer| crates.join(layer).join("src")).collect();
+        let mut codes = Vec::new();
+        while let Some(path) = files.pop() {
+            if path.is_dir() {
+                files.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                codes.extend(codes_in(&std::fs::read_to_string(path).unwrap()));
+            }
+        }
+        codes
+    }
+
+    fn codes_in(source: &str) -> Vec<String> {
+        let bodies = source.split("fn code(&self) -> &'static str {").skip(1);
+        let bodies = bodies.map(|rest| rest.split("\n    }\n").next().unwrap_or_default());
+        let texts = bodies.flat_map(|body| body.split('"').skip(1).step_by(2));
+        texts.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_code_of_the_library_has_an_exit_code() {
+        // Outcomes that `answer` knows by their variants, rules of rows, and true faults of ours.
+        let elsewhere = [
+            "committed",
+            "no_change",
+            "key_conflict",
+            "expected_head",
+            "operation_reused",
+            "retries_exhausted",
+            "fenced",
+            "internal",
+            "injected",
+        ];
+        let rules = graphwrite_coordinator::Rule::ALL.map(graphwrite_coordinator::Rule::code);
+        let codes = codes_of_the_library();
+        assert!(codes.len() > 30, "the sources were found");
+        for code in codes {
+            let known = elsewhere.contains(&&*code) || rules.contains(&&*code);
+            assert!(known || class(&code) != Exit::Bug, "`{code}` has no exit code");
+        }
     }
 
     #[test]

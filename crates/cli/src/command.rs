@@ -151,9 +151,9 @@ pub(crate) struct ExportArgs {
     /// Only the rows of this type
     #[arg(long, value_name = "TYPE")]
     pub(crate) table: Option<String>,
-    /// Form of the rows and of errors: JSON lines, as `load` reads them
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = ExportFormat::Jsonl, help_heading = "Output")]
-    pub(crate) format: ExportFormat,
+    /// Form of the rows: JSON lines, as `load` reads them. Given explicitly, errors are JSON too
+    #[arg(long, value_enum, value_name = "FORM", help_heading = "Output")]
+    pub(crate) format: Option<ExportFormat>,
 }
 
 #[derive(Debug, Args)]
@@ -262,6 +262,14 @@ pub(crate) enum Format {
 pub(crate) enum ExportFormat {
     /// One row a line
     Jsonl,
+}
+
+impl From<ExportFormat> for Format {
+    fn from(format: ExportFormat) -> Self {
+        match format {
+            ExportFormat::Jsonl => Self::Jsonl,
+        }
+    }
 }
 
 /// When to use colour.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
-use crate::command::{Cli, Command, CommitCommand, Format, IntentCommand};
+use crate::command::{Cli, Command, CommitCommand, IntentCommand, OutputArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::io::{Io, Surroundings};
@@ -23,7 +23,7 @@ use crate::style::Style;
 /// The form of what a command writes.
 pub(crate) fn style(cli: &Cli, around: &Surroundings) -> Style {
     let output = match &cli.command {
-        Command::Export(_) => return Style::with(Format::Jsonl, cli.color, around),
+        Command::Export(args) => OutputArgs { format: args.format.map(Into::into), json: false },
         Command::Init(args) => args.output,
         Command::Load(args) => args.output,
         Command::Status(args) | Command::Verify(args) => args.output,

@@ -37,7 +37,7 @@ pub(crate) struct Detail {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
-    pub(crate) code: String,
+    pub(crate) code: &'static str,
     pub(crate) message: String,
     pub(crate) help: String,
     pub(crate) operation: Option<String>,
@@ -49,10 +49,10 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn new(exit: Exit, code: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(crate) fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Self {
         Self {
             exit,
-            code: code.into(),
+            code,
             message: message.into(),
             help: String::new(),
             operation: None,
@@ -126,7 +126,7 @@ impl Failure {
     /// The JSON form: one line.
     pub(crate) fn json(&self) -> String {
         let document = Document {
-            code: &self.code,
+            code: self.code,
             kind: self.exit.kind(),
             exit: self.exit.code(),
             message: &self.message,

@@ -102,7 +102,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn refused(&self, code: &str, what: &str) -> Failure {
+    fn refused(&self, code: &'static str, what: &str) -> Failure {
         let message = format!("{}: line {} {what}", self.name, self.line);
         Failure::new(Exit::Refused, code, message)
             .help("the graph is unchanged; correct the data and load it again")
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn bytes_that_are_not_text_are_refused_with_their_line() {
         let failure = all(b"a\n\xff\n").unwrap_err();
-        assert_eq!((failure.exit, &*failure.code), (Exit::Refused, "not_utf8"));
+        assert_eq!((failure.exit, failure.code), (Exit::Refused, "not_utf8"));
         assert!(failure.message.contains("line 2"));
     }
 
@@ -161,7 +161,7 @@ mod tests {
         )
         .unwrap();
         let failure = schema(&path).err().unwrap();
-        assert_eq!((failure.exit, &*failure.code), (Exit::Refused, "invalid_schema"));
+        assert_eq!((failure.exit, failure.code), (Exit::Refused, "invalid_schema"));
         assert!(failure.message.contains("schema.toml"));
         assert!(failure.details[0].place.contains("node.A.properties.k"));
     }

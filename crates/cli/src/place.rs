@@ -79,7 +79,7 @@ pub(crate) fn unreachable(location: &str, kind: ErrorKind, words: &str) -> Failu
 mod tests {
     use super::*;
 
-    fn code(result: Result<(), Failure>) -> (Exit, String) {
+    fn code(result: Result<(), Failure>) -> (Exit, &'static str) {
         let failure = result.unwrap_err();
         (failure.exit, failure.code)
     }
@@ -95,7 +95,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("gone");
         let failure = existing(path.to_str().unwrap()).unwrap_err();
-        assert_eq!((failure.exit, &*failure.code), (Exit::Refused, "graph_not_found"));
+        assert_eq!((failure.exit, failure.code), (Exit::Refused, "graph_not_found"));
         assert!(failure.message.contains("gone") && failure.help.contains("graphwrite init"));
     }
 
@@ -104,7 +104,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let file = scratch.path().join("file");
         std::fs::write(&file, "").unwrap();
-        let refused = (Exit::Refused, "not_a_directory".to_owned());
+        let refused = (Exit::Refused, "not_a_directory");
         assert_eq!(code(existing(file.to_str().unwrap())), refused);
         assert_eq!(code(existing(file.join("below").to_str().unwrap())), refused);
         assert_eq!(code(creatable(file.join("below").to_str().unwrap())), refused);

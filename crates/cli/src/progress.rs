@@ -40,6 +40,11 @@ impl Progress {
         self.0.set_position(position);
     }
 
+    /// Says something while the bar is out of the way.
+    pub(crate) fn aside(&self, say: impl FnOnce()) {
+        self.0.suspend(say);
+    }
+
     /// The next part of the work, whose length nobody knows.
     pub(crate) fn goes_on(&self, what: &str) {
         let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");

@@ -17,6 +17,8 @@ pub(crate) use intent::{
 };
 pub(crate) use receipt::ReceiptReport;
 pub(crate) use status::{Status, TableState};
-pub(crate) use table_change::{TableChange, rows_in_all};
+#[cfg(test)]
+pub(crate) use table_change::TableChange;
+pub(crate) use table_change::{changes, rows_in_all};
 pub(crate) use verify::{FindingEntry, Verification};
 pub(crate) use version::Version;

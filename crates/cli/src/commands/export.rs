@@ -14,7 +14,7 @@ use crate::progress::Progress;
 use crate::sorted;
 
 pub(super) async fn export(args: &ExportArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let ExportFormat::Jsonl = args.format;
+    let ExportFormat::Jsonl = args.format.unwrap_or(ExportFormat::Jsonl);
     let graph = open::for_reading(&args.graph).await?;
     let snapshot = snapshot(&graph, &args.graph).await?;
     let progress = Progress::count("rows", &io.surroundings);

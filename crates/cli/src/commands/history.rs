@@ -8,7 +8,7 @@ use crate::commands::{answer, open};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::io::Io;
-use crate::report::{CommitEntry, CommitLog, TableChange, rows_in_all};
+use crate::report::{CommitEntry, CommitLog, changes, rows_in_all};
 use crate::style::Style;
 use crate::text;
 
@@ -36,7 +36,7 @@ fn no_such_commit(args: &CommitShowArgs) -> Failure {
 }
 
 pub(crate) fn entry(commit: &CommitInfo) -> CommitEntry {
-    let tables: Vec<_> = commit.tables.iter().map(TableChange::from).collect();
+    let tables = changes(&commit.tables);
     CommitEntry {
         commit_id: commit.commit.to_string(),
         operation_id: commit.operation.to_string(),

@@ -41,28 +41,25 @@ fn options(args: &InitArgs) -> Result<GraphOptions, Failure> {
 
 async fn created_report(graph: &Graph, schema: &GraphSchema) -> Result<Created, Failure> {
     let status = graph.status().await.map_err(|error| failed(&error, ""))?;
-    let log = graph.log(1).await.map_err(|error| failed(&error, &status.root))?;
-    let first = log.first();
-    Ok(Created {
-        operation_id: first.map(|commit| commit.operation.to_string()),
-        commit_id: first.map(|commit| commit.commit.to_string()),
-        ..of_status(&status, schema)
-    })
+    Ok(of_status(&status, schema))
 }
 
 fn of_status(status: &StatusReport, schema: &GraphSchema) -> Created {
-    let name = |def: &TypeDef| def.name.clone();
     Created {
         outcome: "created",
         root: status.root.clone(),
         domain: status.domain.to_string(),
         format: status.stamp.format,
         schema: status.schema.to_string(),
-        operation_id: None,
-        commit_id: None,
         branch: status.branch.clone(),
         manifest_version: status.manifest_version,
-        node_types: schema.nodes().map(name).collect(),
-        edge_types: schema.edges().map(name).collect(),
+        node_types: names(schema.nodes()),
+        edge_types: names(schema.edges()),
     }
+}
+
+fn names<'a>(types: impl Iterator<Item = &'a TypeDef>) -> Vec<String> {
+    let mut names: Vec<_> = types.map(|def| def.name.clone()).collect();
+    names.sort();
+    names
 }

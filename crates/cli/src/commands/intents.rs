@@ -46,14 +46,15 @@ pub(super) async fn resolve(
     style: Style,
     io: &mut Io<'_>,
 ) -> Result<Exit, Failure> {
-    if let Some(attempt) = args.attempt {
-        let pending = pending(&args.graph).await?;
-        only(&pending, attempt, &args.graph)?;
-    }
     let graph = open::for_writing(&args.graph, options(args)?).await?;
     let recovered = Box::pin(graph.recover(request(args))).await;
     let recovered = recovered.map_err(|error| failed(&error, &args.graph))?;
-    write_report(&resolved::report(&recovered, &args.graph), style, io.output)?;
+    if let Some(attempt) = args.attempt.filter(|attempt| !resolved::concerns(&recovered, *attempt))
+    {
+        return Err(no_such_intent(attempt, &args.graph));
+    }
+    let report = resolved::report(&recovered, args.how.full, &args.graph);
+    write_report(&report, style, io.output)?;
     Ok(exit(&recovered))
 }
 
@@ -97,11 +98,13 @@ fn only<'a>(
 ) -> Result<&'a Explanation, Failure> {
     let name = attempt.to_string();
     let found = pending.iter().find(|intent| intent.attempt == name);
-    found.ok_or_else(|| {
-        let message = format!("no intent of attempt {attempt} is pending");
-        Failure::new(Exit::Negative, "no_such_intent", message).help(format!(
-            "it is over, or never was; `graphwrite intent list {graph}` lists what is pending, \
-             `graphwrite commit log {graph}` what is committed"
-        ))
-    })
+    found.ok_or_else(|| no_such_intent(attempt, graph))
+}
+
+fn no_such_intent(attempt: AttemptId, graph: &str) -> Failure {
+    let message = format!("no intent of attempt {attempt} is pending");
+    Failure::new(Exit::Negative, "no_such_intent", message).help(format!(
+        "it is over, or never was; `graphwrite intent list {graph}` lists what is pending, \
+         `graphwrite commit log {graph}` what is committed"
+    ))
 }

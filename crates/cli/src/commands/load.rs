@@ -37,7 +37,7 @@ pub(super) async fn load(args: LoadArgs, style: Style, io: &mut Io<'_>) -> Resul
     progress.goes_on("loading");
     let operation = args.operation_id.clone();
     let request = request(&args, input, io);
-    let outcome = carry_out(&graph, request, signals, io).await;
+    let outcome = carry_out(&graph, request, signals, &progress, io).await;
     drop(progress);
     let outcome = outcome.map_err(|error| refused(&error, &args.graph))?;
     let receipt = settled(&outcome, operation.as_ref(), &args.graph)?;
@@ -102,13 +102,14 @@ async fn carry_out(
     graph: &Graph,
     request: LoadRequest,
     mut signals: UnboundedReceiver<()>,
+    progress: &Progress,
     io: &mut Io<'_>,
 ) -> Result<WriteOutcome, WriteError> {
     let mut load = Box::pin(graph.load(request));
     loop {
         tokio::select! {
             outcome = &mut load => return outcome,
-            Some(()) = signals.recv() => tell_that_it_runs_to_its_end(io),
+            Some(()) = signals.recv() => progress.aside(|| tell_that_it_runs_to_its_end(io)),
         }
     }
 }

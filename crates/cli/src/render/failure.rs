@@ -14,7 +14,7 @@ pub(crate) fn render_failure(failure: &Failure, style: Style) -> String {
     } else if style.draw_errors {
         drawn(failure, style)
     } else {
-        plain(failure)
+        plain(failure, style)
     }
 }
 
@@ -68,8 +68,10 @@ fn drawn(failure: &Failure, style: Style) -> String {
 }
 
 /// One line for each thing said, so that a log can be searched.
-fn plain(failure: &Failure) -> String {
-    let mut text = format!("error[{}]: {failure}\n", failure.code);
+fn plain(failure: &Failure, style: Style) -> String {
+    let code = format!("error[{}]:", failure.code);
+    let code = if style.color_errors { format!("\u{1b}[1;31m{code}\u{1b}[0m") } else { code };
+    let mut text = format!("{code} {failure}\n");
     for detail in &failure.details {
         // Writing into a string cannot fail.
         let _ = writeln!(text, "  {detail}");

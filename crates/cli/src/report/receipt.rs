@@ -32,7 +32,7 @@ impl ReceiptReport {
     }
 
     fn of(outcome: &'static str, receipt: &Receipt) -> Self {
-        let tables: Vec<_> = receipt.tables.iter().map(TableChange::from).collect();
+        let tables = table_change::changes(&receipt.tables);
         Self {
             outcome,
             operation_id: receipt.operation.to_string(),

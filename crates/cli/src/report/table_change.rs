@@ -27,6 +27,13 @@ impl From<&TableSummary> for TableChange {
     }
 }
 
+/// The changes of one commit, by table name.
+pub(crate) fn changes(tables: &[TableSummary]) -> Vec<TableChange> {
+    let mut changes: Vec<_> = tables.iter().map(TableChange::from).collect();
+    changes.sort_by(|a, b| a.name.cmp(&b.name));
+    changes
+}
+
 /// The changes as a list.
 pub(crate) fn block(tables: &[TableChange]) -> Block {
     Block::Rows(Rows {

@@ -58,6 +58,16 @@ fn invalid_rows_in_every_form() {
 }
 
 #[test]
+fn colour_in_a_log_is_there_only_when_asked_for() {
+    let text = |color| {
+        let style = Style::with(Format::Plain, color, &Surroundings::default());
+        render_failure(&conflict(), style)
+    };
+    assert!(text(Color::Always).starts_with("\u{1b}["));
+    assert!(text(Color::Auto).starts_with("error["));
+}
+
+#[test]
 fn a_json_error_is_one_line_with_all_that_a_script_needs() {
     let text = conflict().json();
     assert!(!text.contains('\n'));

@@ -80,8 +80,6 @@ pub(super) fn created() -> Created {
         domain: domain().to_string(),
         format: 1,
         schema: "ab".repeat(32),
-        operation_id: Some("01JDX1PQ0000000000000000AA".into()),
-        commit_id: Some(commit(0).to_string()),
         branch: "main".into(),
         manifest_version: 1,
         node_types: vec!["Person".into(), "City".into()],
