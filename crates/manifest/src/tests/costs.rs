@@ -48,6 +48,26 @@ async fn requests_per_publish_are_flat_and_cold_fragments_few_to_depth_300() {
 }
 
 #[tokio::test]
+async fn bytes_per_publish_depend_on_the_hot_rows_and_not_on_depth() {
+    let world = World::in_memory().await;
+    let (counted, counter) = world.store.counting();
+    let manifest = world.open_through(&counted).await;
+    let mut bytes = Vec::new();
+    for _ in 0..300 {
+        let before = manifest.known_state();
+        counter.take();
+        commit_many(&world, &manifest, 1).await;
+        let spilled = manifest.known_state().cold_fragments() != before.cold_fragments();
+        bytes.push(if spilled { 0 } else { counter.take().bytes_written });
+    }
+    let most = |of: &[u64]| of.iter().copied().max().unwrap_or_default();
+    let (early, late) = (most(&bytes[..100]), most(&bytes[200..]));
+    assert!(late <= early + early / 10, "{early} bytes early, {late} bytes late");
+    let at_ten = bytes[9];
+    assert!(late <= 4 * at_ten, "{at_ten} bytes at depth 10, {late} bytes late");
+}
+
+#[tokio::test]
 async fn a_publish_that_lost_its_slot_does_not_grow_with_depth_either() {
     let world = World::in_memory().await;
     let other = world.open().await;
