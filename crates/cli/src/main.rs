@@ -32,7 +32,7 @@ fn surroundings() -> Surroundings {
         no_color: is_set("NO_COLOR"),
         force_color: is_set("CLICOLOR_FORCE")
             && std::env::var_os("CLICOLOR_FORCE").as_deref() != Some(OsStr::new("0")),
-        width: None,
+        width: comfy_table::Table::new().width(),
         user: std::env::var("USER").ok().filter(|user| !user.is_empty()),
     }
 }

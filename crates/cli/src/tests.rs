@@ -2,6 +2,7 @@
 
 mod command_line;
 mod errors;
+mod on_a_graph;
 mod outcomes;
 mod reports;
 mod samples;

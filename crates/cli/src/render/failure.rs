@@ -61,6 +61,8 @@ fn drawn(failure: &Failure, style: Style) -> String {
     let theme = GraphicalTheme { characters: ThemeCharacters::unicode(), styles };
     let width = usize::from(style.width);
     let handler = GraphicalReportHandler::new_themed(theme).with_width(width).with_links(false);
+    // A command in the help must stay on one line to be copied.
+    let handler = handler.with_wrap_lines(false);
     let mut text = String::new();
     // Writing into a string cannot fail; what was drawn until then is better than nothing.
     let _ = handler.render_report(&mut text, &Drawn(failure));
