@@ -79,11 +79,14 @@ fn joined<T: PartialEq>(a: &Row<T>, b: &Row<T>) -> Option<Vec<Vec<usize>>> {
     Some(cells)
 }
 
+/// The name of the last column, and what it says about an outcome.
+pub(crate) type ResultColumn<'a, T> = (&'a str, &'a dyn Fn(&T) -> String);
+
 /// A Markdown table of `rows`; a column in which every row says "any" is left out.
 pub(crate) fn markdown<T>(
     columns: &[Column],
     rows: &[&Row<T>],
-    result: Option<(&str, &dyn Fn(&T) -> String)>,
+    result: Option<ResultColumn<'_, T>>,
 ) -> String {
     let says = |row: &Row<T>, at: usize| row.cells[at].len() < columns[at].values.len();
     let shown: Vec<usize> =

@@ -151,3 +151,44 @@ fn the_slots_to_observe_reach_from_the_pre_state_to_a_restore() {
     assert_eq!(slots(EffectKind::CreateDataset), Some(1..=3));
     assert_eq!(slots(EffectKind::Pointer), None);
 }
+
+/// Every line of four slots above the pre-state, each vacant or one of six things.
+fn every_line(check: impl Fn(&[&str], Evidence)) -> usize {
+    let (zero, one, fence, restore) = (step(0), step(1), fence(), restore());
+    let things = ["-", "?", "other", &zero, &one, &fence, &restore];
+    let mut lines = 0;
+    for number in 0..things.len().pow(4) {
+        let digit = |at: u32| things[number / things.len().pow(at) % things.len()];
+        let mut slots: Vec<&str> = (0..4).map(digit).collect();
+        while slots.last() == Some(&"-") {
+            slots.pop();
+        }
+        check(&slots, above(EffectKind::Chain, &slots));
+        lines += 1;
+    }
+    lines
+}
+
+#[test]
+fn no_line_of_slots_is_taken_for_more_than_it_proves() {
+    let (zero, one) = (step(0), step(1));
+    let lines = every_line(|slots, evidence| match evidence {
+        Evidence::Complete => assert_eq!(slots, [&zero, &one]),
+        Evidence::Open(0) => assert!(slots.is_empty()),
+        Evidence::Open(landed) => assert_eq!((landed, slots), (1, &[zero.as_str()][..])),
+        Evidence::Closed { version, how } => {
+            let closing = slots[(version - PRE - 1) as usize];
+            let expected = if how == Closing::Fence { fence() } else { restore() };
+            assert_eq!(closing, expected);
+        }
+        Evidence::SlotForeign => {
+            assert!(!slots[0].is_empty() && slots[0] != "?" && slots[0] != "-");
+            assert!(slots[0] != zero && slots[0] != fence());
+            assert_ne!(slots.get(1), Some(&one.as_str()), "a landed step is called harmless");
+        }
+        Evidence::Buried => assert!(slots.iter().any(|slot| *slot == zero || *slot == one)),
+        Evidence::Unreadable => assert!(slots.contains(&"?") || slots.contains(&"-")),
+        Evidence::RefAbsent | Evidence::RefUntouched => panic!("the ref is there: {slots:?}"),
+    });
+    assert_eq!(lines, 2401);
+}

@@ -72,37 +72,64 @@ fn small_starts() -> Vec<Start> {
     small.flat_map(|kinds| starts(&kinds)).collect()
 }
 
-fn never_fails(cast: &[Build], at_least: usize) {
+/// Both ends are met, or the schedules would prove little.
+#[test]
+fn a_zombie_wins_in_some_schedules_and_loses_in_others() {
+    let start = start_named(&[EffectKind::Staged], &[Some(0)]);
+    let wins = |calls: usize| {
+        let world = share(&start.world);
+        let (one, other) =
+            (ModelPort::new(&world, 1, Fault::None), ModelPort::new(&world, 2, Fault::None));
+        let cast =
+            vec![a_recoverer(&one, &start, Defect::None), a_writer(&other, &start, Defect::None)];
+        let schedule = [vec![0; calls], vec![1; 40]].concat();
+        run(cast, &schedule).0[1] == Said::Committed
+    };
+    let outcomes: Vec<bool> = (0..20).map(wins).collect();
+    assert!(outcomes[0], "an undisturbed writer loses");
+    assert!(!outcomes[19], "a writer wins after its attempt is taken back");
+}
+
+fn never_fails(starts: &[Start], cast: &[Build], at_least: usize) {
     let played: Result<Vec<usize>, String> =
-        small_starts().iter().map(|start| every_schedule(start, cast, Defect::None)).collect();
+        starts.iter().map(|start| every_schedule(start, cast, Defect::None)).collect();
     let played: usize = played.unwrap_or_else(|problem| panic!("{problem}")).iter().sum();
     assert!(played >= at_least, "only {played} schedules");
 }
 
+/// With three actors the schedules are many, so the plans are few.
+fn few_starts() -> Vec<Start> {
+    let few = |start: &Start| {
+        let kinds: Vec<EffectKind> = start.intent.effects.iter().map(|e| e.kind).collect();
+        kinds.len() == 1 || kinds == [EffectKind::Staged, EffectKind::CreateDataset]
+    };
+    small_starts().into_iter().filter(few).collect()
+}
+
 #[test]
 fn a_zombie_writer_may_wake_up_at_any_point() {
-    never_fails(&[a_recoverer, a_writer], 10_000);
+    never_fails(&small_starts(), &[a_recoverer, a_writer], 10_000);
 }
 
 #[test]
 fn an_owner_that_resolves_its_own_attempt_and_a_recoverer_agree() {
-    never_fails(&[a_recoverer, a_careful_writer], 10_000);
+    never_fails(&small_starts(), &[a_recoverer, a_careful_writer], 10_000);
 }
 
 #[test]
 fn two_recoverers_agree() {
-    never_fails(&[a_recoverer, a_recoverer], 10_000);
+    never_fails(&small_starts(), &[a_recoverer, a_recoverer], 10_000);
 }
 
 #[test]
 fn a_zombie_wakes_up_beside_two_recoverers() {
-    never_fails(&[a_recoverer, a_writer, a_recoverer], 10_000);
+    never_fails(&few_starts(), &[a_recoverer, a_writer, a_recoverer], 3_000);
 }
 
 #[test]
 fn the_graph_may_be_used_while_a_zombie_and_a_recoverer_disagree() {
-    never_fails(&[a_writer, a_recoverer, somebody_else], 10_000);
-    never_fails(&[somebody_else, a_recoverer, a_writer], 10_000);
+    never_fails(&few_starts(), &[a_writer, a_recoverer, somebody_else], 3_000);
+    never_fails(&few_starts(), &[somebody_else, a_recoverer, a_writer], 1_500);
 }
 
 fn is_caught(defect: Defect) -> bool {
