@@ -197,6 +197,7 @@ pub enum WriteErrorKind {
         /// The attempt.
         attempt: AttemptId,
         /// Why.
+        #[source]
         cause: Box<IntentError>,
     },
     /// The intent may exist or come to exist; no effect was issued under it.
@@ -205,6 +206,7 @@ pub enum WriteErrorKind {
         /// The attempt.
         attempt: AttemptId,
         /// Why.
+        #[source]
         cause: StoreError,
     },
     /// A plan contradicts itself, or an attempt met its own records. Always a fault of ours.

@@ -79,10 +79,15 @@ impl Answer for RecoverError {
 
 /// What is pending and what would be done about it. Reads only.
 pub(crate) async fn pending(core: &Arc<Core>) -> Result<Vec<Explanation>, RecoverError> {
+    Ok(probe(core).await?.pending)
+}
+
+/// The same, with the objects among the records that cannot be understood.
+pub(crate) async fn probe(core: &Arc<Core>) -> Result<BarrierReport, RecoverError> {
     let port = Port::new(core);
     let local = core.options.process.as_ref();
     let report = run(&port, &RecoveryMode::Probe, None, local, &core.options.waits);
-    Ok(Box::pin(report).await?.pending)
+    Ok(Box::pin(report).await?)
 }
 
 /// Resolves one attempt or all.

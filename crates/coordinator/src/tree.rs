@@ -12,9 +12,11 @@ use crate::report::{Finding, Severity};
 
 const TABLES: &str = "tables";
 const RECOVERY: &str = "_recovery";
+const CONTROL: &str = "_control";
 
 /// The objects that no published state names, grouped by what they are: datasets of attempts that
-/// are pending or given up, and objects that do not belong to a graph.
+/// are pending or given up, objects inside the graph's directories that are no part of it, and
+/// whatever else lies beside them: `init` allows it, and no graph looks at it.
 pub(crate) async fn unnamed_objects(
     core: &Core,
     state: &ManifestState,
@@ -44,6 +46,12 @@ enum Kind {
     PendingDataset,
     AbandonedDataset,
     Unexplained,
+    Beside,
+}
+
+/// Whether a name at the top is a directory of the graph.
+fn is_ours(top: &str) -> bool {
+    [MANIFEST_PATH, TABLES, RECOVERY, CONTROL].contains(&top)
 }
 
 struct Tree {
@@ -55,13 +63,15 @@ impl Tree {
     /// The group of an object that no published state names; none when it is part of the graph.
     fn group_of(&self, path: &str) -> Option<(String, Kind)> {
         let unexplained = || Some((path.to_owned(), Kind::Unexplained));
-        let Some((top, rest)) = path.split_once('/') else { return unexplained() };
+        let (top, rest) = path.split_once('/').unwrap_or((path, ""));
         match top {
+            _ if rest.is_empty() && is_ours(top) => unexplained(),
             MANIFEST_PATH => None,
             // Names in here are judged, and refused, by the barrier.
             RECOVERY => None,
             TABLES => self.dataset_group(rest).unwrap_or_else(unexplained),
-            _ => unexplained(),
+            CONTROL => unexplained(),
+            _ => Some((top.to_owned(), Kind::Beside)),
         }
     }
 
@@ -90,6 +100,9 @@ fn finding(place: String, kind: Kind, count: u64) -> Finding {
         ),
         Kind::Unexplained => {
             (Severity::Fault, "unexplained_object", "not an object of a graph".to_owned())
+        }
+        Kind::Beside => {
+            (Severity::Note, "foreign_object", format!("{count} objects beside the graph's own"))
         }
     };
     Finding { severity, code, place, message }
@@ -124,9 +137,16 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_unexplained() {
-        for path in ["notes.txt", "tables/readme", "tables/mine/data/x.lance", "other/x"] {
+    fn anything_else_inside_the_graph_is_unexplained() {
+        for path in ["tables", "tables/readme", "tables/mine/data/x.lance", "_control/x"] {
             assert_eq!(tree(&[]).group_of(path), Some((path.to_owned(), Kind::Unexplained)));
+        }
+    }
+
+    #[test]
+    fn what_lies_beside_the_graph_is_grouped_by_its_name() {
+        for (path, name) in [("notes.txt", "notes.txt"), ("photos/1/a.jpg", "photos")] {
+            assert_eq!(tree(&[]).group_of(path), Some((name.to_owned(), Kind::Beside)));
         }
     }
 }

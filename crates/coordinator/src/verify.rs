@@ -10,12 +10,12 @@ use graphwrite_adapters::{
 };
 use graphwrite_manifest::{Manifest, ManifestState};
 use graphwrite_protocol_types::{CommitId, LiveHead, NativeBranch, TableIdentity};
-use graphwrite_recovery::Explanation;
+use graphwrite_recovery::{BlockingObject, Explanation};
 use graphwrite_schema::GraphSchema;
 use graphwrite_substrate::{SlotAction, TableHandle, read_slot};
 
 use crate::core::Core;
-use crate::recover::pending;
+use crate::recover::probe;
 use crate::report::{Finding, Severity, VerifyReport};
 use crate::snapshot::open_pinned;
 use crate::status::newest;
@@ -66,8 +66,11 @@ impl Check {
     }
 
     async fn intents(&mut self, core: &Arc<Core>) {
-        match pending(core).await {
-            Ok(found) => found.iter().for_each(|intent| self.intent(intent)),
+        match probe(core).await {
+            Ok(found) => {
+                found.pending.iter().for_each(|intent| self.intent(intent));
+                found.blocking.iter().for_each(|object| self.blocking(object));
+            }
             Err(error) => self.fault("unreadable_intents", "_recovery", source_text(&error)),
         }
     }
@@ -78,6 +81,12 @@ impl Check {
         self.unsettled.extend(paths);
         let message = format!("pending; the next overlapping write will {}", intent.decision);
         self.add(Severity::Note, "pending_intent", &intent.attempt, message);
+    }
+
+    /// It stops every write to the branch, so it is a fault although reads go on.
+    fn blocking(&mut self, object: &BlockingObject) {
+        let message = format!("stops writes: {}. {}", object.reason, object.remedy);
+        self.fault("unusable_record", &object.object, message);
     }
 
     fn schema(&mut self, state: &ManifestState, schema: &GraphSchema) {
