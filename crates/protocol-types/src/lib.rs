@@ -11,6 +11,7 @@ mod intent;
 mod outcome;
 mod owner;
 mod permit;
+mod plan;
 mod read_set;
 mod stage;
 mod stamp;
@@ -37,10 +38,11 @@ pub use intent::{Alive, Confirm, Footprint, Intent};
 pub use outcome::{Answer, Conflict, Contention, Receipt, Unknown, Unresolved, WriteOutcome};
 pub use owner::OwnerRecord;
 pub use permit::{CommitPermit, CommitReason, Full, RecoveryMode, RollForward};
+pub use plan::{PlanInvalid, PreparedWrite};
 pub use read_set::{Access, BaseView, ReadSet, Stale, TableMember};
 pub use stage::{
-    Applied, Armed, Gated, IntentDurable, NotValid, Observed, OutsideEnvelope, PlanInvalid,
-    Prepared, PreparedWrite, Published, Revalidated, WrongIntent, bind_outputs,
+    Applied, Armed, Gated, IntentDurable, NotValid, Observed, OutsideEnvelope, Prepared, Published,
+    Revalidated, WrongIntent, bind_outputs,
 };
 pub use stamp::{FEATURES, FORMAT, FormatRefused, FormatStamp, Purpose};
 pub use tokens::{

@@ -3,9 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    AttemptId, BranchToken, CommitId, OperationId, OwnerRecord, TableSummary, WriterKind,
-};
+use crate::{AttemptId, BranchToken, CommitId, OperationId, OwnerRecord, TableSummary, WriterKind};
 
 /// The two questions that a caller asks of everything that is not a success.
 pub trait Answer {
