@@ -10,7 +10,7 @@ use graphwrite_protocol_types::{
 };
 use thiserror::Error;
 
-use crate::{ObjectEntry, PutOutcome, Store, StoreError};
+use crate::{ObjectEntry, PutOutcome, RawObjects, Store, StoreError};
 
 const DIRECTORY: &str = "_recovery";
 

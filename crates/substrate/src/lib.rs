@@ -25,7 +25,7 @@ pub use layers::{
     Fault, FaultHandle, Held, HoldHandle, LoggedOperation, Operation, OperationKind, OperationLog,
     RequestCounter, RequestCounts,
 };
-pub use objects::{ObjectEntry, PutOutcome};
+pub use objects::{ObjectEntry, PutOutcome, RawObjects};
 pub use scan::{BatchStream, RowFilter, ScanRequest};
 pub use slot::{SlotAction, SlotRecord, TableVersion, head, read_slot};
 pub use staging::{

@@ -42,7 +42,9 @@ impl From<ObjectMeta> for ObjectEntry {
     }
 }
 
-impl Store {
+/// Changing objects by name. Kept apart from [`Store`]'s own methods, so that whoever passes a store
+/// on does not pass this on with it: a graph's objects change only through the protocol.
+pub trait RawObjects {
     /// Creates an object unless its path is taken. A path that carries the id of `attempt` belongs
     /// to that attempt alone (K4), so there an equal object that is found after a lost answer is
     /// the writer's own; under any other name it proves nothing about who wrote it.
@@ -50,7 +52,19 @@ impl Store {
     /// # Errors
     ///
     /// Only for a path that cannot be, or that the storage refuses to write.
-    pub async fn put_if_absent(
+    fn put_if_absent(
+        &self,
+        path: &str,
+        bytes: Bytes,
+        attempt: AttemptId,
+    ) -> impl Future<Output = Result<PutOutcome, StoreError>> + Send;
+
+    /// Deletes an object; one that does not exist is deleted already.
+    fn delete(&self, path: &str) -> impl Future<Output = Result<(), StoreError>> + Send;
+}
+
+impl RawObjects for Store {
+    async fn put_if_absent(
         &self,
         path: &str,
         bytes: Bytes,
@@ -73,6 +87,13 @@ impl Store {
         }
     }
 
+    async fn delete(&self, path: &str) -> Result<(), StoreError> {
+        let deleted = self.objects().delete(&object_path(path)?).await;
+        absent_is_none(deleted.map_err(|error| StoreError::of(path, error))).map(|_| ())
+    }
+}
+
+impl Store {
     async fn reads_back_as(&self, path: &str, bytes: &Bytes) -> bool {
         matches!(self.get(path).await, Ok(Some(found)) if found == *bytes)
     }
@@ -97,12 +118,6 @@ impl Store {
         let listing = self.objects().list(location.as_ref()).map_ok(ObjectEntry::from);
         let listed = listing.try_collect().await.map_err(|error| StoreError::of(prefix, error));
         absent_is_none(listed).map(Option::unwrap_or_default)
-    }
-
-    /// Deletes an object; one that does not exist is deleted already.
-    pub async fn delete(&self, path: &str) -> Result<(), StoreError> {
-        let deleted = self.objects().delete(&object_path(path)?).await;
-        absent_is_none(deleted.map_err(|error| StoreError::of(path, error))).map(|_| ())
     }
 }
 

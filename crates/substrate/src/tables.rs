@@ -16,7 +16,7 @@ use object_store::path::Path;
 use tokio::sync::OnceCell;
 
 use crate::slot::{SlotAction, ref_directory, ref_path};
-use crate::{Store, SubstrateError, TableVersion, read_slot};
+use crate::{RawObjects, Store, SubstrateError, TableVersion, read_slot};
 
 /// Which version of a ref to open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use crate::layers;
 use crate::process::Workspace;
 use crate::tree::Tree;
 
-use table::{ENTRY_POINTS, EntryPoint, Protocol};
+use table::{ENTRY_POINTS, EntryPoint};
 
 const CHECK: &str = "audit-entrypoints";
 const GOLDEN: &str = "docs/entrypoints.md";
@@ -61,7 +61,6 @@ pub(crate) fn run(workspace: &Workspace, output: Output) -> Result<(), Failure> 
 fn audit(tree: &Tree, listed: &[EntryPoint]) -> Vec<Finding> {
     let mut findings = tree.broken.clone();
     findings.extend(match_table(&entry_points(tree), listed));
-    findings.extend(raw(listed));
     findings.extend(bypass::check(tree));
     findings.extend(handles::check(tree));
     findings
@@ -92,16 +91,6 @@ fn match_table(found: &[Found], listed: &[EntryPoint]) -> Vec<Finding> {
     unlisted.chain(gone).collect()
 }
 
-/// What is listed but should not be there at all stays in view.
-fn raw(listed: &[EntryPoint]) -> Vec<Finding> {
-    let raw = listed.iter().filter(|row| row.protocol == Protocol::Raw);
-    raw.map(|row| {
-        let text = format!("`{}` lets users of the library go below every protocol", row.name);
-        Finding::warning(table::PLACE, "raw", text)
-    })
-    .collect()
-}
-
 fn compare(tree: &Tree) -> Vec<Finding> {
     let golden = std::fs::read_to_string(tree.root.join(GOLDEN)).unwrap_or_default();
     if golden == render::markdown() {
@@ -114,6 +103,7 @@ fn compare(tree: &Tree) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use super::table::Protocol;
     use super::*;
     use crate::finding::rules;
     use crate::scratch::Scratch;
@@ -148,14 +138,6 @@ mod tests {
         let found = audit(&tree(&scratch), &[row("Graph::open"), row("Graph::load")]);
         assert_eq!(rules(&found), ["entry-point"]);
         assert!(found[0].text.contains("`Graph::load` is listed but does not exist"));
-    }
-
-    #[test]
-    fn a_raw_entry_point_is_a_warning() {
-        let scratch = Scratch::new("audit");
-        let raw = EntryPoint { protocol: Protocol::Raw, ..row("Graph::open") };
-        let found = audit(&tree(&scratch), &[raw]);
-        assert_eq!((found.len(), found[0].weight), (1, crate::finding::Weight::Warning));
     }
 
     #[test]

@@ -19,7 +19,6 @@ is missing here, on one that no longer exists, and on ways around the protocol. 
 * **control**: changes control state or resolves attempts, and makes no lineage.
 * **authority-first**: its compare-and-set on the manifest comes first, with no effect before it.
 * **read-only**: writes nothing.
-* **raw**: one object of the storage, below every protocol; a warning, to be hidden from users.
 * **port**: no way in; the library calls it.
 ";
 
@@ -71,7 +70,6 @@ fn object(row: &EntryPoint, found: &[Found]) -> serde_json::Value {
         Protocol::Control => ("control", None),
         Protocol::AuthorityFirst => ("authority-first", None),
         Protocol::ReadOnly => ("read-only", None),
-        Protocol::Raw => ("raw", None),
         Protocol::Port => ("port", None),
     };
     let place = found.iter().find(|found| found.name == row.name).map(|found| &found.place);

@@ -17,8 +17,6 @@ pub(crate) enum Protocol {
     AuthorityFirst,
     /// Writes nothing.
     ReadOnly,
-    /// One object of the storage, below every protocol. Each is a warning until it is hidden.
-    Raw,
     /// A trait that the user implements and the library calls; no way in.
     Port,
 }
@@ -30,7 +28,6 @@ impl fmt::Display for Protocol {
             Self::Control => f.write_str("control"),
             Self::AuthorityFirst => f.write_str("authority-first"),
             Self::ReadOnly => f.write_str("read-only"),
-            Self::Raw => f.write_str("raw"),
             Self::Port => f.write_str("port"),
         }
     }
@@ -56,10 +53,10 @@ const fn row(name: &'static str, protocol: Protocol, says: &'static str) -> Entr
     EntryPoint { name, protocol, says }
 }
 
-use Protocol::{AuthorityFirst, Control, GraphWrite, Port, Raw, ReadOnly};
+use Protocol::{AuthorityFirst, Control, GraphWrite, Port, ReadOnly};
 
 /// Every entry point, in the order of the page.
-pub(crate) const ENTRY_POINTS: [EntryPoint; 36] = [
+pub(crate) const ENTRY_POINTS: [EntryPoint; 34] = [
     row("Graph::create", AuthorityFirst, "Creates a graph with the first commit of its manifest."),
     row("Graph::open", ReadOnly, "Opens a graph for reading and writing."),
     row("Graph::open_read_only", ReadOnly, "Opens a graph whose handle cannot write."),
@@ -76,8 +73,6 @@ pub(crate) const ENTRY_POINTS: [EntryPoint; 36] = [
     row("Graph::recover", Control, "Resolves pending attempts in place."),
     row("Graph::verify", ReadOnly, "Checks that everything stored agrees."),
     row("Graph::settled", ReadOnly, "Waits for the tidying behind earlier answers."),
-    row("Store::put_if_absent", Raw, "Creates one object."),
-    row("Store::delete", Raw, "Deletes one object."),
     row("Store::get", ReadOnly, "Reads one object."),
     row("Store::head", ReadOnly, "Describes one object."),
     row("Store::list", ReadOnly, "Lists objects."),
