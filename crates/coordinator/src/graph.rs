@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use graphwrite_adapters::{InputBuilder, LoadLimits};
 use graphwrite_gates::GateMetrics;
 use graphwrite_manifest::{AGE_FLOOR_S_DEFAULT, CommitRow, InitRequest, Manifest};
@@ -92,7 +93,9 @@ impl Graph {
     /// # Errors
     /// Why the request was refused; the graph is as it was.
     pub async fn load(&self, request: LoadRequest) -> Result<WriteOutcome, WriteError> {
-        Box::pin(write(&self.core, request)).await
+        // Erased, so that a caller may spawn it without a higher recursion limit of its own.
+        let write: BoxFuture<'_, _> = Box::pin(write(&self.core, request));
+        write.await
     }
 
     /// A builder for the rows of a load, which checks them against the accepted schema.

@@ -1,6 +1,9 @@
 //! The coordinator: the stages of a write, recovery over this graph's storage, and the public handle
 //! [`Graph`]. It composes the crates below; rules about rows, records or recovery are theirs.
 
+// Futures over Lance's types are deep; here they are proven `Send` once, for every caller.
+#![recursion_limit = "256"]
+
 mod armed;
 mod background;
 mod barrier;
