@@ -92,3 +92,17 @@ fn bug(panic: &(dyn Any + Send)) -> Failure {
         )
         .effect(Effect::Unknown)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_bug_that_claims_nothing_about_the_graph() {
+        for panic in [Box::new("boom") as Box<dyn Any + Send>, Box::new("boom".to_owned())] {
+            let failure = bug(panic.as_ref());
+            assert_eq!((failure.exit, failure.effect), (Exit::Bug, Effect::Unknown));
+            assert!(failure.message.contains("boom"));
+        }
+    }
+}

@@ -44,8 +44,7 @@ impl Style {
     }
 }
 
-/// The flag wins over the variables, and the wish for colour over the wish for none only where it
-/// was made more explicitly: NO_COLOR before CLICOLOR_FORCE.
+/// The flag wins over NO_COLOR, which wins over CLICOLOR_FORCE, which wins over the terminal.
 pub(crate) fn colored(color: Color, around: &Surroundings, is_terminal: bool) -> bool {
     match color {
         Color::Always => true,

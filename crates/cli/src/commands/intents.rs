@@ -105,6 +105,7 @@ fn no_such_intent(attempt: AttemptId, graph: &str) -> Failure {
     let message = format!("no intent of attempt {attempt} is pending");
     Failure::new(Exit::Negative, "no_such_intent", message).help(format!(
         "it is over, or never was; `graphwrite intent list {graph}` lists what is pending, \
-         `graphwrite commit log {graph}` what is committed"
+         `graphwrite commit log {graph}` what is committed, and `graphwrite verify {graph}` names \
+         a record that cannot be read"
     ))
 }
