@@ -10,9 +10,10 @@ use graphwrite_protocol_types::{
 use thiserror::Error;
 
 use crate::explain::{Explanation, explain, table_name};
-use crate::interpreter::{Interpreter, Resolution, Stopped};
+use crate::interpreter::Interpreter;
 use crate::look::look;
 use crate::port::{Listing, LoadedIntent, Publishing, RecordSet, RecoveryPort};
+use crate::resolution::{Resolution, Stopped};
 use crate::wait::{LocalProcess, Owner, WaitRules, owner_of};
 
 /// The answer of a barrier.

@@ -115,6 +115,7 @@ mod facts;
 mod interpreter;
 mod look;
 mod port;
+mod resolution;
 mod rule;
 mod standing;
 mod summary;
@@ -132,11 +133,12 @@ pub use facts::{
     AttemptOutcome, Authority, AuthorityFacts, ConfirmFacts, DataFiles, OperationOutcome, RefFacts,
     SlotFacts, slots_to_observe,
 };
-pub use interpreter::{Interpreter, Resolution, StopReason, Stopped};
+pub use interpreter::Interpreter;
 pub use look::{EvidenceFacts, Look, look};
 pub use port::{
     Landing, Listing, LoadedIntent, Publishing, RecordSet, Recorded, RecoveryPort, Removal, Retired,
 };
+pub use resolution::{Resolution, StopReason, Stopped};
 pub use rule::{Rule, Verdict, decide};
 pub use standing::{RefusedBecause, Standing, standing_of};
 pub use summary::{BranchClass, OperationClass, OutcomeClass, OwnerClass, Rest, Shape, Summary};
