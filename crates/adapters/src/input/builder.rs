@@ -2,6 +2,7 @@
 //! rows alone can show to be wrong is found here. It reads no storage.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
@@ -167,7 +168,8 @@ impl InputBuilder {
             }
         }
         self.faults.into_result()?;
-        Ok(LoadInput { schema: self.hash, tables, errors_max: self.errors_max })
+        let (schema, errors_max) = (self.hash, self.errors_max);
+        Ok(LoadInput { schema, tables, errors_max, content: OnceLock::new() })
     }
 
     fn push_row(&mut self, line: u64, bytes: u64, members: &Members<'_>) -> Result<(), InputError> {

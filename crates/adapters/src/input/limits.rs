@@ -6,7 +6,7 @@ use thiserror::Error;
 /// Bounds of one load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadLimits {
-    /// Rows in all tables together.
+    /// Rows in all tables together; at most 2^32 - 1, whatever is set.
     pub rows_max: u64,
     /// Bytes of memory that the decoded rows may take. Rows that are not yet built into a batch
     /// count by the length of their lines.
@@ -73,8 +73,10 @@ pub(crate) struct Usage {
 
 impl Usage {
     pub(crate) fn check(&self, limits: &LoadLimits) -> Result<(), LimitExceeded> {
-        if self.rows > limits.rows_max {
-            return Err(LimitExceeded::Rows { max: limits.rows_max });
+        // Rows are numbered in 32 bits.
+        let rows_max = limits.rows_max.min(u32::MAX.into());
+        if self.rows > rows_max {
+            return Err(LimitExceeded::Rows { max: rows_max });
         }
         if self.bytes > limits.bytes_max {
             return Err(LimitExceeded::Bytes { max: limits.bytes_max });
@@ -83,5 +85,19 @@ impl Usage {
             return Err(LimitExceeded::Tables { max: limits.tables_max });
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_limit_lets_row_numbers_overflow() {
+        let limits = LoadLimits { rows_max: u64::MAX, ..LoadLimits::default() };
+        let usage = |rows| Usage { rows, ..Usage::default() };
+        assert_eq!(usage(u64::from(u32::MAX)).check(&limits), Ok(()));
+        let refused = Err(LimitExceeded::Rows { max: u32::MAX.into() });
+        assert_eq!(usage(u64::from(u32::MAX) + 1).check(&limits), refused);
     }
 }

@@ -1,6 +1,8 @@
 //! The decoded input of a load: typed batches per table, and where each row came from. It is
 //! complete and free of faults that the rows alone show; it knows nothing of the graph's content.
 
+use std::sync::OnceLock;
+
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_cast::display::array_value_to_string;
 use arrow_schema::{ArrowError, SchemaRef};
@@ -16,6 +18,8 @@ pub struct LoadInput {
     pub(crate) schema: SchemaHash,
     pub(crate) tables: Vec<TableInput>,
     pub(crate) errors_max: usize,
+    /// Digest of the rows, computed when it is first asked for.
+    pub(crate) content: OnceLock<[u8; 32]>,
 }
 
 impl LoadInput {

@@ -48,6 +48,11 @@ impl StagedPayload {
         self.effects.len() as u32
     }
 
+    /// Rows in the staged files.
+    pub fn rows(&self) -> u64 {
+        self.effects.iter().map(|effect| effect.staged.rows()).sum()
+    }
+
     /// The files that staging has written, by their paths below the graph's root: garbage if the
     /// attempt is given up.
     pub fn files(&self) -> impl Iterator<Item = &str> {

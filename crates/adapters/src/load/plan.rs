@@ -13,6 +13,7 @@ use graphwrite_protocol_types::{
 use graphwrite_substrate::{
     BatchStream, StagedCommit, TableHandle, stage_append, stage_create, stage_upsert,
 };
+use tracing::debug;
 
 use super::classify::{Changes, RowClass, changed_batches};
 use super::payload::{StagedEffect, StagedPayload};
@@ -58,6 +59,7 @@ impl Plan<'_> {
         }
         write.recovery = RecoveryPlan::for_kinds(write.effects.iter().map(|effect| effect.kind));
         let payload = StagedPayload::new(self.context.attempt, staged);
+        debug!(attempt = %self.context.attempt, effects = payload.effects(), rows = payload.rows(), "staged a load");
         Ok(Prepared::new(write, payload)?)
     }
 

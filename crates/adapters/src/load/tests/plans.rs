@@ -296,3 +296,15 @@ async fn plans_can_be_made_and_performed_on_another_thread() {
     let performed = is_sent(perform(0, is_shared(armed.payload()), &permit, &world.store)).await;
     assert!(performed.unwrap().landed().is_some());
 }
+
+#[tokio::test]
+async fn unchanged_rows_are_not_written_again() {
+    let world = World::with(PEOPLE).await;
+    let new = r#"{"type":"Person","data":{"slug":"c"}}"#;
+    let lines = [PEOPLE[0], PEOPLE[1], new];
+    assert_eq!(world.staged_rows(&lines).await, 1);
+    assert_eq!(world.load(Upsert, &lines).await, committed(&[("Person", 1, 0, 2)]));
+    assert_eq!(world.rows("Person").await, lines);
+    let updated = [PEOPLE[0], r#"{"type":"Person","data":{"slug":"b","age":3}}"#, new];
+    assert_eq!(world.staged_rows(&updated).await, 1);
+}

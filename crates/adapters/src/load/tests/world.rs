@@ -172,6 +172,12 @@ impl World {
         }
     }
 
+    /// Rows in the files that an upsert stages.
+    pub(super) async fn staged_rows(&self, lines: &[&str]) -> u64 {
+        let armed = self.arm(self.planned(LoadMode::Upsert, lines).await).await.unwrap();
+        armed.payload().rows()
+    }
+
     async fn heads(&self, write: &PreparedWrite) -> BTreeMap<TableIdentity, Option<Pin>> {
         let mut heads = BTreeMap::new();
         for effect in &write.effects {
