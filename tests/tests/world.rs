@@ -23,9 +23,12 @@ age = { type = "i32", nullable = true }
 key = "slug"
 [node.Company.properties]
 slug = { type = "string" }
+name = { type = "string", nullable = true }
 [edge.Knows]
 from = "Person"
 to = "Person"
+[edge.Knows.properties]
+since = { type = "i32", nullable = true }
 [edge.WorksAt]
 from = "Person"
 to = "Company"
@@ -68,11 +71,7 @@ pub(crate) async fn input(graph: &Graph, lines: &[impl AsRef<str>]) -> LoadInput
     builder.finish().expect("valid rows")
 }
 
-pub(crate) async fn load(
-    graph: &Graph,
-    mode: LoadMode,
-    lines: &[impl AsRef<str>],
-) -> WriteOutcome {
+pub(crate) async fn load(graph: &Graph, mode: LoadMode, lines: &[impl AsRef<str>]) -> WriteOutcome {
     let request = LoadRequest::new(input(graph, lines).await, mode);
     graph.load(request).await.expect("an outcome")
 }

@@ -1,0 +1,153 @@
+//! The writes whose every durable operation is a place to crash, with what they start from.
+
+use graphwrite_coordinator::{Graph, LoadMode, LoadRequest, MemoryStorage, Store};
+use graphwrite_protocol_types::WriteOutcome;
+use graphwrite_substrate::{Fault, OperationLog};
+
+use crate::judge::{Case, Heard, Reference};
+use crate::world::{append, create, input, own_process};
+
+/// A write, and the graph that it meets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    pub(crate) base: &'static [&'static str],
+    pub(crate) mode: LoadMode,
+    pub(crate) rows: &'static [&'static str],
+    /// The types that are written.
+    pub(crate) tables: &'static [&'static str],
+}
+
+const PERSON_1: &str = r#"{"type":"Person","data":{"slug":"p1","email":"p1@x","age":1}}"#;
+const PERSON_2: &str = r#"{"type":"Person","data":{"slug":"p2","age":2}}"#;
+const COMPANY_1: &str = r#"{"type":"Company","data":{"slug":"c1","name":"One"}}"#;
+const COMPANY_2: &str = r#"{"type":"Company","data":{"slug":"c2"}}"#;
+const KNOWS_12: &str = r#"{"edge":"Knows","from":"p1","to":"p2","data":{"since":12}}"#;
+
+const NEW_PERSON: &str = r#"{"type":"Person","data":{"slug":"n1","email":"n1@x","age":31}}"#;
+const NEW_COMPANY: &str = r#"{"type":"Company","data":{"slug":"n1","name":"New"}}"#;
+const NEW_KNOWS: &str = r#"{"edge":"Knows","from":"n1","to":"p2","data":{"since":1}}"#;
+const CHANGED_PERSON: &str = r#"{"type":"Person","data":{"slug":"p1","age":100}}"#;
+const CHANGED_COMPANY: &str = r#"{"type":"Company","data":{"slug":"c1","name":"First"}}"#;
+const CHANGED_KNOWS: &str = r#"{"edge":"Knows","from":"p1","to":"p2","data":{"since":99}}"#;
+
+const TWO: &[&str] = &["Person", "Company"];
+const THREE: &[&str] = &["Person", "Company", "Knows"];
+
+pub(crate) const TWO_EXISTING_APPEND: Scenario = Scenario {
+    name: "two existing tables, append",
+    base: &[PERSON_1, PERSON_2, COMPANY_1, COMPANY_2],
+    mode: LoadMode::Append,
+    rows: &[NEW_PERSON, NEW_COMPANY],
+    tables: TWO,
+};
+
+pub(crate) const TWO_EXISTING_UPSERT: Scenario = Scenario {
+    name: "two existing tables, upsert",
+    mode: LoadMode::Upsert,
+    rows: &[NEW_PERSON, CHANGED_PERSON, NEW_COMPANY, CHANGED_COMPANY],
+    ..TWO_EXISTING_APPEND
+};
+
+pub(crate) const TWO_FIRST_APPEND: Scenario =
+    Scenario { name: "two first touches, append", base: &[], ..TWO_EXISTING_APPEND };
+
+pub(crate) const TWO_FIRST_UPSERT: Scenario =
+    Scenario { name: "two first touches, upsert", mode: LoadMode::Upsert, ..TWO_FIRST_APPEND };
+
+pub(crate) const MIXED_APPEND: Scenario = Scenario {
+    name: "one existing table and one first touch, append",
+    base: &[PERSON_1, PERSON_2],
+    ..TWO_EXISTING_APPEND
+};
+
+pub(crate) const MIXED_UPSERT: Scenario = Scenario {
+    name: "one existing table and one first touch, upsert",
+    mode: LoadMode::Upsert,
+    rows: &[NEW_PERSON, CHANGED_PERSON, NEW_COMPANY],
+    ..MIXED_APPEND
+};
+
+pub(crate) const THREE_APPEND: Scenario = Scenario {
+    name: "three tables, append",
+    base: &[PERSON_1, PERSON_2, COMPANY_1, KNOWS_12],
+    mode: LoadMode::Append,
+    rows: &[NEW_PERSON, NEW_COMPANY, NEW_KNOWS],
+    tables: THREE,
+};
+
+pub(crate) const THREE_UPSERT: Scenario = Scenario {
+    name: "three tables, upsert",
+    mode: LoadMode::Upsert,
+    rows: &[NEW_PERSON, CHANGED_PERSON, NEW_COMPANY, CHANGED_COMPANY, NEW_KNOWS, CHANGED_KNOWS],
+    ..THREE_APPEND
+};
+
+/// A scenario's graph, ready to be forked for every cell.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) scenario: Scenario,
+    pub(crate) base: MemoryStorage,
+    pub(crate) before: Reference,
+    pub(crate) commits: usize,
+}
+
+impl Stage {
+    pub(crate) async fn of(scenario: Scenario) -> Self {
+        let base = MemoryStorage::new();
+        let graph = create(&Store::memory(&base)).await;
+        let commits = usize::from(!scenario.base.is_empty());
+        if commits > 0 {
+            append(&graph, scenario.base).await;
+        }
+        graph.settled().await;
+        let before = Reference::default().with(scenario.base);
+        Self { scenario, base, before, commits }
+    }
+
+    /// The durable operations of the write when nothing goes wrong.
+    pub(crate) async fn operations(&self) -> OperationLog {
+        let (client, faults) = Store::memory(&self.base.fork()).faulty(|_| Fault::Proceed);
+        let (_, heard) = self.scenario.write(&client).await;
+        assert!(heard.receipt().is_some(), "{heard:?}");
+        faults.log()
+    }
+
+    /// What the write is judged by.
+    pub(crate) fn case(&self) -> Case {
+        Case {
+            before: self.before.clone(),
+            after: self.before.with(self.scenario.rows),
+            commits: self.commits,
+            next: self.scenario.next("next"),
+        }
+    }
+}
+
+impl Scenario {
+    /// Rows of a later write to the same tables, legal whether or not this one happened.
+    pub(crate) fn next(&self, tag: &str) -> Vec<String> {
+        let row = |table: &&str| match *table {
+            "Knows" => format!(r#"{{"edge":"Knows","from":"{tag}","to":"p1"}}"#),
+            table => format!(r#"{{"type":"{table}","data":{{"slug":"{tag}"}}}}"#),
+        };
+        self.tables.iter().map(row).collect()
+    }
+
+    /// Performs the write through `client`, as a process of its own.
+    pub(crate) async fn write(&self, client: &Store) -> (Graph, Heard) {
+        let graph = Graph::open(client.clone(), own_process()).await.expect("a graph");
+        let heard = self.write_by(&graph).await;
+        (graph, heard)
+    }
+
+    pub(crate) async fn write_by(&self, graph: &Graph) -> Heard {
+        let request = LoadRequest::new(input(graph, self.rows).await, self.mode);
+        let answer = graph.load(request).await;
+        graph.settled().await;
+        if let Ok(WriteOutcome::Contended(_) | WriteOutcome::NoChange(_)) = &answer {
+            panic!("the scenario is not what it says: {answer:?}");
+        }
+        Heard::Answer(answer)
+    }
+}
