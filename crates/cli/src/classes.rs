@@ -202,7 +202,6 @@ mod tests {
             "expected_head",
             "operation_reused",
             "retries_exhausted",
-            "fenced",
             "internal",
             "injected",
         ];

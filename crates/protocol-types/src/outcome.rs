@@ -75,11 +75,6 @@ pub enum Conflict {
         /// What stood in the way last.
         last: String,
     },
-    /// Recovery closed the attempt while it was stalled.
-    Fenced {
-        /// The attempt.
-        attempt: AttemptId,
-    },
 }
 
 /// An intent that could not be resolved in place.
@@ -196,12 +191,11 @@ impl Answer for Conflict {
             Self::ExpectedHead { .. } => "expected_head",
             Self::OperationReused { .. } => "operation_reused",
             Self::RetriesExhausted { .. } => "retries_exhausted",
-            Self::Fenced { .. } => "fenced",
         }
     }
 
     fn may_retry(&self) -> bool {
-        matches!(self, Self::RetriesExhausted { .. } | Self::Fenced { .. })
+        matches!(self, Self::RetriesExhausted { .. })
     }
 
     fn had_no_effect(&self) -> bool {
@@ -220,7 +214,7 @@ impl Answer for Conflict {
             Self::OperationReused { .. } => {
                 "the graph is unchanged; choose another operation id for another request".into()
             }
-            Self::RetriesExhausted { .. } | Self::Fenced { .. } => {
+            Self::RetriesExhausted { .. } => {
                 "the graph is unchanged by this request; send it again".into()
             }
         }
@@ -248,9 +242,6 @@ impl std::fmt::Display for Conflict {
             }
             Self::RetriesExhausted { attempts, last } => {
                 write!(f, "gave up after {attempts} attempts: {last}")
-            }
-            Self::Fenced { attempt } => {
-                write!(f, "attempt {attempt} was stalled and another process closed it")
             }
         }
     }

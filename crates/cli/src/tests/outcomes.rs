@@ -63,7 +63,6 @@ fn every_conflict_exits_with_4_and_has_no_effect() {
         Conflict::ExpectedHead { expected: None, actual: Some(samples::commit(1)) },
         Conflict::OperationReused { commit: samples::commit(1) },
         Conflict::RetriesExhausted { attempts: 16, last: "the schema changed".into() },
-        Conflict::Fenced { attempt: samples::attempt(1) },
     ];
     for conflict in conflicts {
         let code = conflict.code();
