@@ -34,6 +34,7 @@ pub enum StoreError {
         /// Path below the graph's root.
         path: String,
         /// The storage's own words.
+        #[source]
         cause: Cause,
     },
     /// The storage did not answer usefully. Of a write, this proves nothing.
@@ -42,6 +43,7 @@ pub enum StoreError {
         /// Path below the graph's root.
         path: String,
         /// The storage's own words.
+        #[source]
         cause: Cause,
     },
     /// A path or name below the graph's root breaks the naming rule.
@@ -70,6 +72,7 @@ pub enum StoreError {
         /// The refused root.
         root: String,
         /// The operating system's own words.
+        #[source]
         cause: Cause,
     },
 }
@@ -144,6 +147,7 @@ pub enum SubstrateError {
         /// Path of the dataset below the graph's root.
         path: String,
         /// The engine's own words.
+        #[source]
         cause: Cause,
     },
 }
@@ -159,5 +163,50 @@ impl SubstrateError {
 
     pub(crate) fn invalid(path: &str, reason: impl Into<String>) -> Self {
         Self::InvalidRequest { path: path.to_owned(), reason: reason.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+    use std::io::{self, ErrorKind};
+
+    use super::*;
+
+    /// What the operating system said, as a reader of the causes finds it.
+    fn system_kind(error: &(dyn Error + 'static)) -> Option<ErrorKind> {
+        let causes = std::iter::successors(Some(error), |error| error.source());
+        causes.filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind).last()
+    }
+
+    fn of_the_store(kind: ErrorKind) -> StoreError {
+        let source = Box::new(io::Error::from(kind));
+        StoreError::of("a/b", object_store::Error::Generic { store: "LocalFileSystem", source })
+    }
+
+    #[test]
+    fn what_the_system_said_of_an_object_can_be_read_from_the_causes() {
+        let full = of_the_store(ErrorKind::StorageFull);
+        assert!(matches!(full, StoreError::Unknown { .. }));
+        assert_eq!(system_kind(&full), Some(ErrorKind::StorageFull));
+        let through_a_table = SubstrateError::from(full);
+        assert_eq!(system_kind(&through_a_table), Some(ErrorKind::StorageFull));
+    }
+
+    #[test]
+    fn what_the_system_said_of_a_refusal_can_be_read_from_the_causes() {
+        let source = Box::new(io::Error::from(ErrorKind::PermissionDenied));
+        let denied = object_store::Error::PermissionDenied { path: "a/b".into(), source };
+        assert_eq!(
+            system_kind(&StoreError::of("a/b", denied)),
+            Some(ErrorKind::PermissionDenied)
+        );
+    }
+
+    #[test]
+    fn what_the_system_said_to_the_engine_can_be_read_from_the_causes() {
+        let full = lance::Error::from(io::Error::from(ErrorKind::StorageFull));
+        let error = SubstrateError::engine("writing", "tables/x", full);
+        assert_eq!(system_kind(&error), Some(ErrorKind::StorageFull));
     }
 }
