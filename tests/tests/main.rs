@@ -7,6 +7,7 @@ mod conformance;
 mod costs;
 mod crash;
 mod judge;
+mod process;
 mod races;
 mod world;
 mod zombie;

@@ -1,0 +1,17 @@
+//! The real program on real directories, in processes that die, stall and race (design layer 7). These
+//! tests see what an operator sees: exit codes, documents, rows. They know no type of the library but
+//! the catalogue of failpoints.
+
+mod bad_input;
+mod catalogue;
+mod death;
+mod genesis;
+mod program;
+mod race;
+mod recovery_death;
+mod request;
+mod signal;
+mod site;
+mod storage;
+mod travel;
+mod zombie;
