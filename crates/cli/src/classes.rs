@@ -30,11 +30,25 @@ pub(crate) fn class(code: &str) -> Exit {
 
 /// The failure of an error of the library.
 pub(crate) fn failed<E: Answer + Error + 'static>(error: &E, graph: &str) -> Failure {
-    let failure = of_answer(class(error.code()), error, error.to_string(), graph);
+    let failure = of_answer(class(error.code()), error, words(error), graph);
     match system_words(error).filter(|_| failure.exit == Exit::Storage) {
         Some((code, help)) => Failure { code, ..failure }.help(help),
         None => failure,
     }
+}
+
+/// The words of an error, and those of its causes that it does not repeat.
+fn words(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        cause = error.source();
+    }
+    text
 }
 
 /// The failure of a storage that could not be opened at all.
@@ -108,6 +122,9 @@ fn io_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
 
 #[cfg(test)]
 mod tests {
+    use graphwrite_coordinator::{ReadError, WriteError, WriteErrorKind};
+    use graphwrite_protocol_types::AttemptId;
+
     use super::*;
 
     /// An error of the library over one of the system.
@@ -155,6 +172,55 @@ mod tests {
         assert_eq!(code_of(ErrorKind::StorageFull.into()), "storage_full");
         let wrapped = io::Error::other(Storage(ErrorKind::StorageFull.into()));
         assert_eq!(code_of(wrapped), "storage_full");
+    }
+
+    /// A failure of the store over one of the system, as the library makes it.
+    fn of_the_store(kind: ErrorKind) -> StoreError {
+        StoreError::Unknown { path: "a/b".into(), cause: Box::new(io::Error::from(kind)) }
+    }
+
+    #[test]
+    fn a_full_disk_is_seen_through_the_errors_of_the_library() {
+        let read = ReadError::from(of_the_store(ErrorKind::StorageFull));
+        assert_eq!(failed(&read, "g").code, "storage_full");
+        let kind = WriteErrorKind::ArmUnknown {
+            attempt: AttemptId::from_u128(1),
+            cause: of_the_store(ErrorKind::StorageFull),
+        };
+        let write = failed(&WriteError { operation: None, kind }, "g");
+        assert_eq!((write.code, write.exit), ("storage_full", Exit::Storage));
+    }
+
+    #[test]
+    fn what_the_system_said_is_in_the_message_once() {
+        let read = ReadError::from(of_the_store(ErrorKind::StorageFull));
+        let failure = failed(&read, "g");
+        let said = io::Error::from(ErrorKind::StorageFull).to_string();
+        assert_eq!(failure.message.matches(&said).count(), 1, "{}", failure.message);
+        assert_eq!(failure.message, read.to_string());
+    }
+
+    /// A step of the library that does not repeat what stopped it.
+    #[derive(Debug)]
+    struct Step(Storage);
+
+    impl std::fmt::Display for Step {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("stopped while listing")
+        }
+    }
+
+    impl Error for Step {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    #[test]
+    fn a_cause_that_the_error_does_not_repeat_is_added() {
+        let step = Step(Storage(ErrorKind::StorageFull.into()));
+        let said = io::Error::from(ErrorKind::StorageFull);
+        assert_eq!(words(&step), format!("stopped while listing: writing `x`: {said}"));
     }
 
     #[test]

@@ -236,6 +236,5 @@ const NO_LIMITS: LoadLimits =
 
 fn source_text(error: &RecoverError) -> String {
     use std::error::Error;
-    let source = error.source().and_then(Error::source);
-    source.map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
+    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
 }

@@ -175,8 +175,8 @@ mod tests {
 
     /// What the operating system said, as a reader of the causes finds it.
     fn system_kind(error: &(dyn Error + 'static)) -> Option<ErrorKind> {
-        let causes = std::iter::successors(Some(error), |error| error.source());
-        causes.filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind).last()
+        let own = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        error.source().and_then(system_kind).or(own)
     }
 
     fn of_the_store(kind: ErrorKind) -> StoreError {
@@ -197,10 +197,7 @@ mod tests {
     fn what_the_system_said_of_a_refusal_can_be_read_from_the_causes() {
         let source = Box::new(io::Error::from(ErrorKind::PermissionDenied));
         let denied = object_store::Error::PermissionDenied { path: "a/b".into(), source };
-        assert_eq!(
-            system_kind(&StoreError::of("a/b", denied)),
-            Some(ErrorKind::PermissionDenied)
-        );
+        assert_eq!(system_kind(&StoreError::of("a/b", denied)), Some(ErrorKind::PermissionDenied));
     }
 
     #[test]
