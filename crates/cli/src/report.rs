@@ -13,7 +13,7 @@ mod version;
 pub(crate) use commit::{CommitEntry, CommitLog};
 pub(crate) use created::Created;
 pub(crate) use intent::{
-    Explanation, IntentEntry, IntentList, IntentRecord, Owner, Resolution, ResolutionEntry,
+    Explanation, IntentList, IntentRecord, Owner, Resolution, ResolutionEntry,
 };
 pub(crate) use receipt::ReceiptReport;
 pub(crate) use status::{Status, TableState};

@@ -1,8 +1,13 @@
-//! Tests of the tool without a graph: its reports in every form, its errors, its command line.
+//! Tests of the tool: its reports in every form, its errors, its command line, and whole runs on a
+//! graph.
 
+mod armed;
 mod command_line;
 mod errors;
+#[cfg(feature = "failpoints")]
+mod interrupted;
 mod on_a_graph;
 mod outcomes;
 mod reports;
 mod samples;
+mod world;

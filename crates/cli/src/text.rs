@@ -1,5 +1,5 @@
 //! Text as it is shown: nothing that came from a graph or a file may steer a terminal or break a
-//! line of a script. Also times and counts in words.
+//! line of a script. Also times and counts in words, and bytes.
 
 use std::borrow::Cow;
 
@@ -67,6 +67,11 @@ pub(crate) fn age(ms: u64) -> String {
     }
 }
 
+/// Bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A count with its noun.
 pub(crate) fn count(n: u64, one: &str) -> String {
     let ending = if n == 1 { "" } else { "s" };
@@ -83,6 +88,11 @@ mod tests {
         assert_eq!(moment(951_782_400_000_000), "2000-02-29T00:00:00.000Z");
         assert_eq!(moment(1_735_689_599_999_999), "2024-12-31T23:59:59.999Z");
         assert_eq!(moment(4_107_542_400_000_000), "2100-03-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn every_byte_has_two_digits() {
+        assert_eq!(hex(&[0, 9, 255]), "0009ff");
     }
 
     #[test]

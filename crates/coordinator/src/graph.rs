@@ -8,15 +8,15 @@ use graphwrite_adapters::{InputBuilder, LoadLimits};
 use graphwrite_gates::GateMetrics;
 use graphwrite_manifest::{AGE_FLOOR_S_DEFAULT, CommitRow, InitRequest, Manifest};
 use graphwrite_protocol_types::{
-    AttemptId, CommitId, Failpoint, IdentityDomain, NativeBranch, Purpose, SchemaChange,
+    AttemptId, CommitId, Failpoint, IdentityDomain, Intent, NativeBranch, Purpose, SchemaChange,
     WriteOutcome,
 };
-use graphwrite_recovery::{BarrierReport, Explanation};
+use graphwrite_recovery::BarrierReport;
 use graphwrite_schema::GraphSchema;
 use graphwrite_substrate::Store;
 
 use crate::core::Core;
-use crate::recover::{RecoverRequest, pending, recover};
+use crate::recover::{PendingIntents, RecoverRequest, pending, recover};
 use crate::report::{CommitInfo, StatusReport, VerifyReport};
 use crate::status::status;
 use crate::verify::verify;
@@ -133,13 +133,22 @@ impl Graph {
         Ok(state.commit(id).await?.map(CommitInfo::from))
     }
 
-    /// The armed intents, each with what was found, the rule that decides and what would be next.
-    /// Reads only.
+    /// The armed intents, each with what was found, the rule that decides and what would be next,
+    /// and the objects among the records that cannot be understood. Reads only.
     ///
     /// # Errors
     /// The storage or the manifest cannot be read.
-    pub async fn pending_intents(&self) -> Result<Vec<Explanation>, RecoverError> {
+    pub async fn pending_intents(&self) -> Result<PendingIntents, RecoverError> {
         pending(&self.core).await
+    }
+
+    /// The intent of `attempt` as it was armed (RFC 4.5); none when it is over or never was. Reads
+    /// only, and judges nothing: [`Graph::pending_intents`] does.
+    ///
+    /// # Errors
+    /// The storage failed, or the record cannot be understood.
+    pub async fn intent(&self, attempt: AttemptId) -> Result<Option<Intent>, ReadError> {
+        Ok(self.core.intents.intent(&self.core.branch().native, attempt).await?)
     }
 
     /// Resolves what is pending, all of it or one attempt.

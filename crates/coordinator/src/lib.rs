@@ -35,7 +35,7 @@ pub use hooks::{Hooks, Injected, NoHooks};
 pub use options::GraphOptions;
 pub use port::PortError;
 pub use process::ProcessContext;
-pub use recover::{RecoverError, RecoverMode, RecoverRequest};
+pub use recover::{PendingIntents, RecoverError, RecoverMode, RecoverRequest};
 pub use report::{CommitInfo, Finding, Severity, StatusReport, TableStatus, VerifyReport};
 pub use request::LoadRequest;
 pub use snapshot::{Snapshot, SnapshotTable};

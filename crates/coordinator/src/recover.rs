@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use graphwrite_protocol_types::{Answer, AttemptId, Full, Purpose, RecoveryMode, RollForward};
-use graphwrite_recovery::{BarrierError, BarrierReport, Explanation, resolve_attempt, run};
+use graphwrite_recovery::{
+    BarrierError, BarrierReport, BlockingObject, Explanation, resolve_attempt, run,
+};
 use thiserror::Error;
 
 use crate::PortError;
@@ -28,6 +30,22 @@ pub struct RecoverRequest {
     pub mode: RecoverMode,
     /// The operator's word that the owner of the attempt does not run any more.
     pub owner_is_dead: bool,
+}
+
+/// What is pending on the branch, and what among its records cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PendingIntents {
+    /// The armed intents, in attempt order.
+    pub intents: Vec<Explanation>,
+    /// The objects that cannot be understood. Each of them stops every write to the branch.
+    pub blocking: Vec<BlockingObject>,
+}
+
+impl PendingIntents {
+    /// Whether nothing is left of earlier writes.
+    pub fn is_empty(&self) -> bool {
+        self.intents.is_empty() && self.blocking.is_empty()
+    }
 }
 
 /// Recovery on request did not come to a report.
@@ -78,11 +96,12 @@ impl Answer for RecoverError {
 }
 
 /// What is pending and what would be done about it. Reads only.
-pub(crate) async fn pending(core: &Arc<Core>) -> Result<Vec<Explanation>, RecoverError> {
-    Ok(probe(core).await?.pending)
+pub(crate) async fn pending(core: &Arc<Core>) -> Result<PendingIntents, RecoverError> {
+    let found = probe(core).await?;
+    Ok(PendingIntents { intents: found.pending, blocking: found.blocking })
 }
 
-/// The same, with the objects among the records that cannot be understood.
+/// The same, as recovery reports it.
 pub(crate) async fn probe(core: &Arc<Core>) -> Result<BarrierReport, RecoverError> {
     let port = Port::new(core);
     let local = core.options.process.as_ref();

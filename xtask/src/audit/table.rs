@@ -56,7 +56,7 @@ const fn row(name: &'static str, protocol: Protocol, says: &'static str) -> Entr
 use Protocol::{AuthorityFirst, Control, GraphWrite, Port, ReadOnly};
 
 /// Every entry point, in the order of the page.
-pub(crate) const ENTRY_POINTS: [EntryPoint; 34] = [
+pub(crate) const ENTRY_POINTS: [EntryPoint; 35] = [
     row("Graph::create", AuthorityFirst, "Creates a graph with the first commit of its manifest."),
     row("Graph::open", ReadOnly, "Opens a graph for reading and writing."),
     row("Graph::open_read_only", ReadOnly, "Opens a graph whose handle cannot write."),
@@ -70,6 +70,7 @@ pub(crate) const ENTRY_POINTS: [EntryPoint; 34] = [
     row("Graph::commit", ReadOnly, "Shows one graph commit."),
     row("Graph::status", ReadOnly, "Shows heads, pending attempts and drift."),
     row("Graph::pending_intents", ReadOnly, "Lists the attempts that are not resolved."),
+    row("Graph::intent", ReadOnly, "Shows one armed intent."),
     row("Graph::recover", Control, "Resolves pending attempts in place."),
     row("Graph::verify", ReadOnly, "Checks that everything stored agrees."),
     row("Graph::settled", ReadOnly, "Waits for the tidying behind earlier answers."),

@@ -1,7 +1,8 @@
 //! `intent list|show|explain|resolve`: what interrupted writes left, and what becomes of it.
 
 use graphwrite_coordinator::{
-    BarrierOutcome, BarrierReport, Explanation, GraphOptions, RecoverMode, RecoverRequest,
+    BarrierOutcome, BarrierReport, BlockingObject, Explanation, Graph, GraphOptions,
+    PendingIntents, ReadError, RecoverMode, RecoverRequest,
 };
 use graphwrite_protocol_types::AttemptId;
 
@@ -17,12 +18,8 @@ use crate::resolved;
 use crate::style::Style;
 
 pub(super) async fn list(location: &str, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let intents = pending(location).await?;
-    answer(
-        &IntentList { intents: intents.iter().map(report::IntentEntry::of).collect() },
-        style,
-        io,
-    )
+    let graph = open::for_reading(location).await?;
+    answer(&IntentList::of(&pending(&graph, location).await?), style, io)
 }
 
 pub(super) async fn show(
@@ -30,7 +27,13 @@ pub(super) async fn show(
     style: Style,
     io: &mut Io<'_>,
 ) -> Result<Exit, Failure> {
-    answer(&IntentRecord::of(&found(args).await?), style, io)
+    let graph = open::for_reading(&args.graph).await?;
+    let found = found(&graph, args).await?;
+    let read = |error: &ReadError| failed(error, &args.graph);
+    let intent = graph.intent(args.attempt).await.map_err(|error| read(&error))?;
+    let intent = intent.ok_or_else(|| no_such_intent(args.attempt, &args.graph))?;
+    let snapshot = graph.snapshot().await.map_err(|error| read(&error))?;
+    answer(&IntentRecord::of(&intent, &found, snapshot.schema()), style, io)
 }
 
 pub(super) async fn explain(
@@ -38,7 +41,9 @@ pub(super) async fn explain(
     style: Style,
     io: &mut Io<'_>,
 ) -> Result<Exit, Failure> {
-    answer(&report::Explanation::of(&found(args).await?, &args.graph), style, io)
+    let graph = open::for_reading(&args.graph).await?;
+    let found = found(&graph, args).await?;
+    answer(&report::Explanation::of(&found, &args.graph), style, io)
 }
 
 pub(super) async fn resolve(
@@ -81,31 +86,31 @@ fn request(args: &ResolveArgs) -> RecoverRequest {
     RecoverRequest { attempt: args.attempt, mode, owner_is_dead: args.owner_is_dead }
 }
 
-async fn pending(location: &str) -> Result<Vec<Explanation>, Failure> {
-    let graph = open::for_reading(location).await?;
+async fn pending(graph: &Graph, location: &str) -> Result<PendingIntents, Failure> {
     graph.pending_intents().await.map_err(|error| failed(&error, location))
 }
 
-async fn found(args: &IntentArgs) -> Result<Explanation, Failure> {
-    let pending = pending(&args.graph).await?;
-    only(&pending, args.attempt, &args.graph).cloned()
+async fn found(graph: &Graph, args: &IntentArgs) -> Result<Explanation, Failure> {
+    let pending = pending(graph, &args.graph).await?;
+    if let Some(object) = pending.blocking.iter().find(|it| it.attempt == Some(args.attempt)) {
+        return Err(unreadable(object));
+    }
+    let name = args.attempt.to_string();
+    let found = pending.intents.into_iter().find(|intent| intent.attempt == name);
+    found.ok_or_else(|| no_such_intent(args.attempt, &args.graph))
 }
 
-fn only<'a>(
-    pending: &'a [Explanation],
-    attempt: AttemptId,
-    graph: &str,
-) -> Result<&'a Explanation, Failure> {
-    let name = attempt.to_string();
-    let found = pending.iter().find(|intent| intent.attempt == name);
-    found.ok_or_else(|| no_such_intent(attempt, graph))
+/// The intent is there, and nobody can say what it is.
+fn unreadable(object: &BlockingObject) -> Failure {
+    let BlockingObject { object, reason, remedy, .. } = object;
+    let message = format!("`{object}` cannot be read and stops every write: {reason}");
+    Failure::new(Exit::Recovery, "recovery_blocked", message).help(*remedy)
 }
 
 fn no_such_intent(attempt: AttemptId, graph: &str) -> Failure {
     let message = format!("no intent of attempt {attempt} is pending");
     Failure::new(Exit::Negative, "no_such_intent", message).help(format!(
-        "it is over, or never was; `graphwrite intent list {graph}` lists what is pending, \
-         `graphwrite commit log {graph}` what is committed, and `graphwrite verify {graph}` names \
-         a record that cannot be read"
+        "it is over, or never was; `graphwrite intent list {graph}` lists what is pending, and \
+         `graphwrite commit log {graph}` what is committed"
     ))
 }

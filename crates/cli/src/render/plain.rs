@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use crate::render::{Block, Cell, Rows};
 use crate::text;
 
-/// A report that is nothing but one list has one line per entry. Any other has a line `name value`
-/// per fact, and each entry of a list begins with what it is.
+/// A report that is a list has one line per entry. Any other has a line `name value` per fact. An
+/// entry of any further list begins with what it is, so that it is never taken for one of the first.
 pub(crate) fn render(blocks: &[Block]) -> String {
     let facts = blocks.iter().any(|block| matches!(block, Block::Facts(_)));
-    let lists = blocks.iter().filter(|block| matches!(block, Block::Rows(_))).count();
-    let named = facts || lists > 1;
-    blocks.iter().map(|block| part(block, named)).collect()
+    let first = blocks.iter().position(|block| matches!(block, Block::Rows(_)));
+    let named = |at: usize| facts || first != Some(at);
+    blocks.iter().enumerate().map(|(at, block)| part(block, named(at))).collect()
 }
 
 fn part(block: &Block, named: bool) -> String {

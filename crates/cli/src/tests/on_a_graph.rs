@@ -1,116 +1,11 @@
 //! The tool on a real graph in a temporary directory: what each command answers and how it exits.
 
-use std::ffi::OsString;
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::io;
 
 use serde_json::Value;
 
+use super::world::{Fails, World};
 use crate::exit::Exit;
-use crate::io::{Io, Surroundings};
-
-const SCHEMA: &str = r#"
-[node.Person]
-key = "slug"
-[node.Person.properties]
-slug = { type = "string" }
-age = { type = "i32", nullable = true }
-[edge.Knows]
-from = "Person"
-to = "Person"
-"#;
-
-const ROWS: &str = r#"{"type":"Person","data":{"slug":"bob"}}
-{"type":"Person","data":{"slug":"ada","age":36}}
-{"edge":"Knows","from":"ada","to":"bob"}
-"#;
-
-/// A scratch directory with a schema, rows and, after `new`, a graph.
-struct World {
-    scratch: tempfile::TempDir,
-}
-
-/// What one run gave.
-struct Ran {
-    exit: Exit,
-    output: String,
-    errors: String,
-}
-
-impl Ran {
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.output).unwrap_or_else(|_| panic!("{}", self.errors))
-    }
-
-    fn error(&self) -> Value {
-        serde_json::from_str(self.errors.lines().last().unwrap()).unwrap()
-    }
-
-    fn done(self) -> Self {
-        assert_eq!(self.exit, Exit::Done, "{}", self.errors);
-        self
-    }
-}
-
-impl World {
-    fn new() -> Self {
-        let world = Self { scratch: tempfile::tempdir().unwrap() };
-        world.write("schema.toml", SCHEMA);
-        world.write("rows.jsonl", ROWS);
-        world.run("init {g} --schema {d}/schema.toml").done();
-        world
-    }
-
-    fn loaded() -> Self {
-        let world = Self::new();
-        world.run("load {g} --data {d}/rows.jsonl").done();
-        world
-    }
-
-    fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.scratch.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    }
-
-    /// `{g}` stands for the graph and `{d}` for the directory.
-    fn args(&self, line: &str) -> Vec<OsString> {
-        let directory = self.scratch.path().display().to_string();
-        let line = line.replace("{g}", "{d}/graph").replace("{d}", &directory);
-        ["graphwrite"].into_iter().chain(line.split(' ')).map(OsString::from).collect()
-    }
-
-    fn run(&self, line: &str) -> Ran {
-        self.feed(line, "")
-    }
-
-    fn feed(&self, line: &str, input: &str) -> Ran {
-        let mut output = Vec::new();
-        let (exit, errors) = self.run_into(line, input, &mut output);
-        Ran { exit, output: String::from_utf8(output).unwrap(), errors }
-    }
-
-    fn run_into(&self, line: &str, input: &str, output: &mut (dyn Write + Send)) -> (Exit, String) {
-        let (mut errors, mut input) = (Vec::new(), input.as_bytes());
-        let surroundings = Surroundings::default();
-        let mut io = Io { input: &mut input, output, errors: &mut errors, surroundings };
-        let exit = crate::run(self.args(line), &mut io);
-        (exit, String::from_utf8(errors).unwrap())
-    }
-}
-
-/// An output that fails with an error of this kind.
-struct Fails(io::ErrorKind);
-
-impl Write for Fails {
-    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-        Err(self.0.into())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Err(self.0.into())
-    }
-}
 
 #[test]
 fn a_receipt_names_operation_commit_branch_and_rows() {
@@ -308,66 +203,40 @@ fn a_receipt_that_cannot_be_written_is_told_from_a_write_that_did_not_happen() {
     assert_eq!(world.run("export {g}").done().output.lines().count(), 3);
 }
 
-#[cfg(feature = "failpoints")]
-mod faults {
-    use super::*;
+/// A record whose bytes nobody can read, named like one of this attempt.
+fn damaged_record(world: &World) -> String {
+    let attempt = super::samples::attempt(1).to_string();
+    let records = world.scratch.path().join("graph/_recovery/main");
+    std::fs::create_dir_all(&records).unwrap();
+    std::fs::write(records.join(format!("{attempt}.intent")), "{").unwrap();
+    attempt
+}
 
-    /// The `error` at this failpoint leaves the load in the middle.
-    fn interrupted(point: &str) -> World {
-        let world = World::loaded();
-        let rows = "{\"type\":\"Person\",\"data\":{\"slug\":\"cyd\"}}\n\
-                    {\"edge\":\"Knows\",\"from\":\"cyd\",\"to\":\"bob\"}\n";
-        world.write("more.jsonl", rows);
-        let line = format!("load {{g}} --data {{d}}/more.jsonl --fault {point}:error --json");
-        let ran = world.run(&line);
-        assert_eq!((ran.exit, &ran.error()["effect"]), (Exit::Unknown, &"unknown".into()));
-        world
+#[test]
+fn a_record_that_cannot_be_read_is_listed_and_named_by_every_command_about_it() {
+    let world = World::loaded();
+    let attempt = damaged_record(&world);
+    let object = format!("_recovery/main/{attempt}.intent");
+    let list = world.run("intent list {g} --json").done().json();
+    assert_eq!(list["intents"].as_array().unwrap().len(), 0);
+    assert_eq!(list["blocking"][0]["object"], *object);
+    assert_eq!(list["blocking"][0]["attempt_id"], *attempt);
+    for command in ["show", "explain"] {
+        let ran = world.run(&format!("intent {command} {{g}} {attempt} --json"));
+        assert_eq!(ran.exit, Exit::Recovery, "{command}");
+        let error = ran.error();
+        assert_eq!(error["code"], "recovery_blocked", "{command}");
+        assert!(error["message"].as_str().unwrap().contains(&object), "{command}");
+        assert_eq!(error["help"], list["blocking"][0]["remedy"], "{command}");
     }
+}
 
-    fn attempt(world: &World) -> String {
-        let list = world.run("intent list {g} --json").done().json();
-        list["intents"][0]["attempt_id"].as_str().unwrap().to_owned()
-    }
-
-    #[test]
-    fn an_interrupted_load_is_explained_without_being_touched() {
-        let world = interrupted("post_effect");
-        let line = format!("intent explain {{g}} {} --json", attempt(&world));
-        let explained = world.run(&line).done().json();
-        assert_eq!(explained["effects"].as_array().unwrap().len(), 2);
-        for effect in explained["effects"].as_array().unwrap() {
-            assert!(!effect["evidence"].as_str().unwrap().is_empty());
-        }
-        assert!(!explained["next_write"].as_array().unwrap().is_empty());
-        assert_eq!(world.run(&line).done().json()["decision"], explained["decision"]);
-        assert_eq!(world.run("status {g} --json").done().json()["pending_intents"], 1);
-    }
-
-    #[test]
-    fn rolling_forward_takes_nothing_back_and_says_what_would() {
-        let world = interrupted("post_effect");
-        let ran = world.run("intent resolve {g} --roll-forward --json");
-        assert_eq!(ran.exit, Exit::Recovery);
-        assert!(ran.json()["next"].as_str().unwrap().contains("--full"));
-        world.run("intent resolve {g} --full").done();
-        assert_eq!(world.run("export {g}").done().output.lines().count(), 3);
-        assert_eq!(world.run("verify {g} --json").done().json()["clean"], true);
-    }
-
-    #[test]
-    fn a_complete_load_is_rolled_forward_on_request() {
-        let world = interrupted("pre_publish");
-        let ran =
-            world.run(&format!("intent resolve {{g}} {} --roll-forward --json", attempt(&world)));
-        assert_eq!(ran.done().json()["intents"][0]["action"], "rolled_forward");
-        assert_eq!(world.run("export {g}").done().output.lines().count(), 5);
-    }
-
-    #[test]
-    fn the_next_load_heals_and_is_carried_out() {
-        let world = interrupted("post_effect");
-        world.run("load {g} --data {d}/more.jsonl").done();
-        assert_eq!(world.run("export {g}").done().output.lines().count(), 5);
-        assert!(world.run("intent list {g} --format plain").done().output.is_empty());
-    }
+#[test]
+fn an_object_with_a_foreign_name_is_listed() {
+    let world = World::loaded();
+    let records = world.scratch.path().join("graph/_recovery/main");
+    std::fs::create_dir_all(&records).unwrap();
+    std::fs::write(records.join("notes.txt"), "").unwrap();
+    let list = world.run("intent list {g} --format plain").done().output;
+    assert!(list.starts_with("blocking\t_recovery/main/notes.txt\t-\t"), "{list}");
 }

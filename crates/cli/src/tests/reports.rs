@@ -1,12 +1,14 @@
 //! Every report in every form. A changed snapshot is a changed format, and scripts read formats.
 
+use graphwrite_coordinator::PendingIntents;
+use graphwrite_schema::GraphSchema;
 use insta::assert_snapshot;
 
-use super::samples;
+use super::{armed, samples};
 use crate::command::{Color, Format};
 use crate::io::Surroundings;
 use crate::render::{Report, write_report};
-use crate::report::{Explanation, IntentEntry, IntentList, IntentRecord, ReceiptReport, Version};
+use crate::report::{Explanation, IntentList, IntentRecord, ReceiptReport, Version};
 use crate::style::Style;
 
 fn written(report: &impl Report, format: Format, color: Color) -> String {
@@ -21,6 +23,15 @@ fn forms(report: &impl Report) -> String {
     let forms = [Format::Table, Format::Plain, Format::Json, Format::Jsonl];
     let form = |format| format!("== {format:?}\n{}", written(report, format, Color::Never));
     forms.map(form).join("\n")
+}
+
+fn pending(pending: PendingIntents) -> IntentList {
+    IntentList::of(&pending)
+}
+
+fn record() -> IntentRecord {
+    let schema = GraphSchema::new(vec![]).unwrap();
+    IntentRecord::of(&armed::intent(), &samples::explained(), &schema)
 }
 
 macro_rules! snapshots {
@@ -41,9 +52,11 @@ snapshots! {
     the_status: samples::status();
     a_clean_verification: samples::verification(true);
     a_verification_with_faults: samples::verification(false);
-    the_pending_intents: IntentList { intents: vec![IntentEntry::of(&samples::explained())] };
-    no_pending_intents: IntentList { intents: vec![] };
-    the_record_of_an_intent: IntentRecord::of(&samples::explained());
+    the_pending_intents: pending(PendingIntents { blocking: vec![], ..samples::pending() });
+    pending_intents_and_unreadable_objects: pending(samples::pending());
+    unreadable_objects_alone: pending(PendingIntents { intents: vec![], ..samples::pending() });
+    no_pending_intents: pending(PendingIntents::default());
+    the_record_of_an_intent: record();
     the_explanation_of_an_intent: Explanation::of(&samples::explained(), "people");
     the_resolution_of_intents: samples::resolution();
     the_version: Version { failpoints: false, ..Version::of_this_build() };
@@ -72,6 +85,19 @@ fn text_from_a_graph_breaks_no_line_and_no_terminal() {
         assert!(!text.lines().any(|line| line.starts_with("second line")), "{format:?}");
     }
     assert_eq!(written(&log, Format::Plain, Color::Never).lines().count(), 2);
+}
+
+#[test]
+fn a_line_of_an_unreadable_object_is_never_taken_for_an_attempt() {
+    let first = |pending: PendingIntents| {
+        let text = written(&IntentList::of(&pending), Format::Plain, Color::Never);
+        let names = text.lines().map(|line| line.split('\t').next().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    let attempt = samples::attempt(1).to_string();
+    assert_eq!(first(samples::pending()), [&*attempt, "blocking", "blocking"]);
+    let unread = PendingIntents { intents: vec![], ..samples::pending() };
+    assert_eq!(first(unread), ["blocking", "blocking"]);
 }
 
 #[test]

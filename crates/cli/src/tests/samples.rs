@@ -1,9 +1,10 @@
 //! Hand-made reports with every kind of value, hostile text included.
 
-use graphwrite_coordinator::ExplainedEffect;
+use graphwrite_coordinator::{BlockingObject, ExplainedEffect, PendingIntents};
 use graphwrite_protocol_types::{
     AttemptId, BranchToken, CommitId, IdentityDomain, IncarnationId, OwnerRecord,
-    ProcessInstanceId, Receipt, StableTableId, TableIdentity, TableSummary, WriterKind,
+    ProcessInstanceId, Receipt, StableTableId, TableIdentity,
+    TableSummary, WriterKind,
 };
 
 use crate::report::{
@@ -202,6 +203,23 @@ pub(super) fn explained() -> graphwrite_coordinator::Explanation {
         rule_text: "the attempt can neither be finished nor forgotten".into(),
         decision: "abort".into(),
         next: vec!["record `aborted`".into(), "take back what landed".into()],
+    }
+}
+
+/// What the library says of a graph with that intent and a damaged record.
+pub(super) fn pending() -> PendingIntents {
+    let blocking = |object: &str, attempt, reason: &str| BlockingObject {
+        object: object.into(),
+        attempt,
+        reason: reason.into(),
+        remedy: "Restore it from a backup",
+    };
+    PendingIntents {
+        intents: vec![explained()],
+        blocking: vec![
+            blocking("_recovery/main/junk", None, "its name is not that of a recovery record"),
+            blocking("_recovery/main/x.intent", Some(attempt(2)), "it ends\n too\u{1b} early"),
+        ],
     }
 }
 

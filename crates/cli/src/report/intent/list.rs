@@ -1,8 +1,9 @@
-//! The pending intents of a graph.
+//! The pending intents of a graph, and the objects among them that cannot be read.
 
+use graphwrite_coordinator::{BlockingObject, PendingIntents};
 use serde::Serialize;
 
-use crate::render::{Block, Cell, Report, Rows, line};
+use crate::render::{Block, Cell, Report, Rows, Tone, line};
 use crate::report::Owner;
 use crate::text;
 
@@ -23,7 +24,7 @@ pub(crate) struct IntentEntry {
 }
 
 impl IntentEntry {
-    pub(crate) fn of(intent: &graphwrite_coordinator::Explanation) -> Self {
+    fn of(intent: &graphwrite_coordinator::Explanation) -> Self {
         Self {
             attempt_id: intent.attempt.clone(),
             operation_id: intent.operation.clone(),
@@ -50,26 +51,79 @@ impl IntentEntry {
     }
 }
 
-/// The pending intents.
+/// One object that cannot be understood and stops every write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct BlockingEntry {
+    pub(crate) object: String,
+    /// The attempt in its name, where there is one.
+    pub(crate) attempt_id: Option<String>,
+    pub(crate) reason: String,
+    pub(crate) remedy: String,
+}
+
+impl BlockingEntry {
+    fn of(object: &BlockingObject) -> Self {
+        Self {
+            object: object.object.clone(),
+            attempt_id: object.attempt.map(|attempt| attempt.to_string()),
+            reason: object.reason.clone(),
+            remedy: object.remedy.to_owned(),
+        }
+    }
+
+    fn row(&self) -> Vec<Cell> {
+        vec![
+            Cell::text(&self.object).toned(Tone::Bad),
+            Cell::optional(self.attempt_id.as_ref()),
+            Cell::text(&self.reason),
+            Cell::text(&self.remedy),
+        ]
+    }
+}
+
+/// What interrupted writes left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct IntentList {
     pub(crate) intents: Vec<IntentEntry>,
+    pub(crate) blocking: Vec<BlockingEntry>,
 }
 
-impl Report for IntentList {
-    fn blocks(&self) -> Vec<Block> {
-        if self.intents.is_empty() {
-            return vec![Block::Note("Nothing is pending.".to_owned())];
+impl IntentList {
+    pub(crate) fn of(pending: &PendingIntents) -> Self {
+        Self {
+            intents: pending.intents.iter().map(IntentEntry::of).collect(),
+            blocking: pending.blocking.iter().map(BlockingEntry::of).collect(),
         }
-        vec![Block::Rows(Rows {
+    }
+
+    fn pending(&self) -> Block {
+        Block::Rows(Rows {
             kind: "intent",
             title: "Pending intents".to_owned(),
             columns: vec!["attempt", "age", "writer", "decision", "tables", "owner", "operation"],
             rows: self.intents.iter().map(IntentEntry::row).collect(),
-        })]
+        })
+    }
+
+    fn blocked(&self) -> Block {
+        Block::Rows(Rows {
+            kind: "blocking",
+            title: "Objects that cannot be read and stop every write".to_owned(),
+            columns: vec!["object", "attempt", "reason", "remedy"],
+            rows: self.blocking.iter().map(BlockingEntry::row).collect(),
+        })
+    }
+}
+
+impl Report for IntentList {
+    fn blocks(&self) -> Vec<Block> {
+        if self.intents.is_empty() && self.blocking.is_empty() {
+            return vec![Block::Note("Nothing is pending.".to_owned())];
+        }
+        vec![self.pending(), self.blocked()]
     }
 
     fn lines(&self) -> Vec<String> {
-        self.intents.iter().map(line).collect()
+        self.intents.iter().map(line).chain(self.blocking.iter().map(line)).collect()
     }
 }
