@@ -5,6 +5,7 @@ mod commit;
 mod created;
 mod intent;
 mod receipt;
+mod recovered;
 mod status;
 mod table_change;
 mod verify;

@@ -8,13 +8,15 @@ use graphwrite_recovery::BarrierOutcome;
 
 use crate::core::Core;
 use crate::error::WriteErrorKind;
+use crate::healed::Healed;
 use crate::port::Port;
 use crate::write::Write;
 
-/// Runs the barrier; an answer means that the request cannot go on.
+/// Runs the barrier and notes what it ended; an answer means that the request cannot go on.
 pub(crate) async fn clear_the_way(
     core: &Arc<Core>,
     write: &Write,
+    healed: &mut Healed,
 ) -> Result<Option<WriteOutcome>, WriteErrorKind> {
     let port = Port::new(core);
     let mode = RecoveryMode::Full(Full::granted());
@@ -27,8 +29,12 @@ pub(crate) async fn clear_the_way(
         options.process.as_ref(),
         &options.waits,
     );
-    match Box::pin(report).await?.outcome {
-        BarrierOutcome::Clean => Ok(None),
+    let report = Box::pin(report).await?;
+    match report.outcome {
+        BarrierOutcome::Clean => {
+            healed.note(core, &report.resolved).await?;
+            Ok(None)
+        }
         BarrierOutcome::Contended(contention) => Ok(Some(WriteOutcome::Contended(contention))),
         BarrierOutcome::RecoveryRequired(unresolved) => {
             Ok(Some(WriteOutcome::RecoveryRequired(unresolved)))

@@ -12,6 +12,7 @@ mod effects;
 mod env;
 mod error;
 mod graph;
+mod healed;
 mod hooks;
 mod options;
 mod port;

@@ -16,6 +16,7 @@ pub(crate) fn receipt_of_commit(row: &CommitRow, branch: &BranchToken, restarts:
         writer: row.writer,
         tables: row.tables.clone(),
         restarts,
+        recovered: Vec::new(),
     }
 }
 
@@ -36,5 +37,6 @@ pub(crate) fn receipt_of_no_change(
         writer: WriterKind::Load,
         tables,
         restarts,
+        recovered: Vec::new(),
     }
 }

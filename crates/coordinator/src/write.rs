@@ -18,6 +18,7 @@ use crate::armed::carry_out;
 use crate::barrier::clear_the_way;
 use crate::core::Core;
 use crate::error::WriteErrorKind;
+use crate::healed::Healed;
 use crate::process::LiveAttempt;
 use crate::receipt::{receipt_of_commit, receipt_of_no_change};
 use crate::revalidate::observe;
@@ -66,17 +67,23 @@ pub(crate) async fn write(
         return Err(WriteError { operation: request.operation, kind: WriteErrorKind::ReadOnly });
     }
     let write = Write::new(core, request);
-    let mut restarts = 0;
+    let (mut restarts, mut healed) = (0, Healed::default());
+    // Nobody overtakes those of its own process that have lost already.
+    drop(enter_lane(core, &write).await);
+    let mut lane = None;
     loop {
-        let attempted = Box::pin(attempt(core, &write, restarts)).await;
+        let attempted = Box::pin(attempt(core, &write, restarts, &mut healed)).await;
         match attempted.map_err(|kind| kind.of(&write.operation))? {
-            Attempted::Done(outcome) => return Ok(*outcome),
+            Attempted::Done(outcome) => return Ok(healed.told_in(*outcome)),
             Attempted::Again(obstacle) if restarts >= core.options.restarts_max => {
                 return give_up(restarts + 1, obstacle).map_err(|kind| kind.of(&write.operation));
             }
             Attempted::Again(obstacle) => {
                 tracing::info!(operation = %write.operation, restarts, ?obstacle, "restarting");
                 restarts += 1;
+                if lane.is_none() {
+                    lane = enter_lane(core, &write).await;
+                }
                 pause(core, restarts).await;
             }
         }
@@ -87,12 +94,13 @@ async fn attempt(
     core: &Arc<Core>,
     write: &Write,
     restarts: u32,
+    healed: &mut Healed,
 ) -> Result<Attempted, WriteErrorKind> {
     let attempt = AttemptId::mint(core.options.env.as_ref());
     let live = core.options.process.enter(attempt);
 
     // A: nothing unresolved is in the way.
-    if let Some(outcome) = clear_the_way(core, write).await? {
+    if let Some(outcome) = clear_the_way(core, write, healed).await? {
         return Ok(Attempted::done(outcome));
     }
 
@@ -262,6 +270,17 @@ fn gates_of(write: &PreparedWrite) -> GateSet {
     let targets = write.effects.iter().map(|effect| &effect.target);
     let keys = targets.map(|target| (target.physical_ref.to_string(), target.identity));
     GateSet::for_writer(write.base.branch.native.as_str(), keys)
+}
+
+/// Requests of one process that have lost queue up for their tables and are prepared again one after
+/// the other, until they have their answer; new ones line up behind them. Else every one of them
+/// would spoil the base of all that wait behind it, and the same one could lose for ever. This is a
+/// courtesy, not a gate: nothing depends on it, and who waits too long goes on without.
+async fn enter_lane(core: &Core, write: &Write) -> Option<GateGuard> {
+    let Footprint { written, probed, .. } = write.footprint(core).ok()?;
+    let tables = written.union(&probed).map(|table| ("again".to_owned(), *table));
+    let set = GateSet::for_writer(core.branch().native.as_str(), tables);
+    core.lanes.acquire(set, &write.operation, core.options.gate_wait_max).await.ok()
 }
 
 /// Restarts are bounded and jittered, so that writers that met once do not meet for ever.

@@ -35,7 +35,10 @@ pub use ids::{
     ProcessInstanceId, StableTableId, TableIdentity,
 };
 pub use intent::{Alive, Confirm, Footprint, Intent};
-pub use outcome::{Answer, Conflict, Contention, Receipt, Unknown, Unresolved, WriteOutcome};
+pub use outcome::{
+    Answer, Conflict, Contention, Receipt, Recovered, RecoveredHow, Unknown, Unresolved,
+    WriteOutcome,
+};
 pub use owner::OwnerRecord;
 pub use permit::{CommitPermit, CommitReason, Full, RecoveryMode, RollForward};
 pub use plan::{PlanInvalid, PreparedWrite};

@@ -39,6 +39,46 @@ pub struct Receipt {
     pub tables: Vec<TableSummary>,
     /// How often the request was prepared again after a conflict before effects.
     pub restarts: u32,
+    /// Earlier attempts that the request found unfinished and ended, in attempt order.
+    pub recovered: Vec<Recovered>,
+}
+
+/// An earlier attempt that a request ended before it could go on (RFC 4.1).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recovered {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Its request; none where the attempt left no row that names it.
+    pub operation: Option<OperationId>,
+    /// How it ended.
+    pub how: RecoveredHow,
+}
+
+/// How an earlier attempt was ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RecoveredHow {
+    /// All of it was there: its commit was made visible.
+    RolledForward,
+    /// It was closed for ever and taken back.
+    RolledBack,
+    /// Its commit was visible already; only its records were left.
+    Finalized,
+    /// It had changed nothing that anybody sees and can change nothing; its records are deleted.
+    Retired,
+}
+
+impl RecoveredHow {
+    /// Stable name, for scripts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RolledForward => "rolled_forward",
+            Self::RolledBack => "rolled_back",
+            Self::Finalized => "finalized",
+            Self::Retired => "retired",
+        }
+    }
 }
 
 /// Why a request was refused although it is well formed: something else came first.

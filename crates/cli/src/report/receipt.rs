@@ -1,9 +1,11 @@
-//! The receipt of a write: which request, which commit, which rows.
+//! The receipt of a write: which request, which commit, which rows, and which earlier writes it
+//! ended.
 
 use graphwrite_protocol_types::Receipt;
 use serde::Serialize;
 
 use crate::render::{Block, Cell, Report, Tone};
+use crate::report::recovered::{self, RecoveredEntry};
 use crate::report::table_change::{self, TableChange};
 
 /// The receipt of a write that is committed, or that had nothing to change.
@@ -20,6 +22,8 @@ pub(crate) struct ReceiptReport {
     pub(crate) restarts: u32,
     pub(crate) rows: u64,
     pub(crate) tables: Vec<TableChange>,
+    /// Earlier writes that were ended first.
+    pub(crate) recovered: Vec<RecoveredEntry>,
 }
 
 impl ReceiptReport {
@@ -44,6 +48,7 @@ impl ReceiptReport {
             restarts: receipt.restarts,
             rows: table_change::rows_in_all(&tables),
             tables,
+            recovered: receipt.recovered.iter().map(RecoveredEntry::from).collect(),
         }
     }
 
@@ -64,6 +69,7 @@ impl Report for ReceiptReport {
             ("restarts", Cell::number(self.restarts.into())),
             ("rows", Cell::number(self.rows)),
         ];
-        vec![Block::Facts(facts), table_change::block(&self.tables)]
+        let tables = table_change::block(&self.tables);
+        vec![Block::Facts(facts), tables, recovered::block(&self.recovered)]
     }
 }

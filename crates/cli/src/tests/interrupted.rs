@@ -62,6 +62,28 @@ fn the_next_load_heals_and_is_carried_out() {
 }
 
 #[test]
+fn the_receipt_of_a_load_that_took_back_an_earlier_one_says_so() {
+    let world = interrupted("post_effect");
+    let attempt = attempt(&world);
+    let receipt = world.run("load {g} --data {d}/more.jsonl --json").done().json();
+    assert_eq!(receipt["recovered"][0]["attempt_id"], *attempt);
+    assert_eq!(receipt["recovered"][0]["action"], "rolled_back");
+    assert!(receipt["recovered"][0]["operation_id"].is_string());
+}
+
+#[test]
+fn a_receipt_of_no_change_names_the_load_that_was_rolled_forward() {
+    let world = interrupted("pre_publish");
+    let attempt = attempt(&world);
+    let load = "load {g} --data {d}/more.jsonl --mode upsert --format plain";
+    let receipt = world.run(load).done().output;
+    assert!(receipt.contains("outcome\tno_change\n"), "{receipt}");
+    assert!(receipt.contains(&format!("\nrecovered\t{attempt}\trolled_forward\t")), "{receipt}");
+    let again = world.run(load).done().output;
+    assert!(!again.contains("recovered"), "{again}");
+}
+
+#[test]
 fn the_record_shows_what_a_roll_forward_would_publish() {
     let world = World::loaded();
     let rows = "{\"edge\":\"Knows\",\"from\":\"bob\",\"to\":\"ada\"}\n";

@@ -46,6 +46,7 @@ macro_rules! snapshots {
 snapshots! {
     the_receipt_of_a_commit: ReceiptReport::committed(&samples::receipt());
     the_receipt_of_no_change: ReceiptReport::no_change(&samples::receipt());
+    the_receipt_of_a_write_that_healed: ReceiptReport::committed(&samples::healing_receipt());
     the_receipt_of_init: samples::created();
     the_commit_log: samples::commit_log();
     one_commit: samples::commit_entry();

@@ -3,7 +3,7 @@
 use graphwrite_coordinator::{BlockingObject, ExplainedEffect, PendingIntents};
 use graphwrite_protocol_types::{
     AttemptId, BranchToken, CommitId, IdentityDomain, IncarnationId, OwnerRecord,
-    ProcessInstanceId, Receipt, StableTableId, TableIdentity,
+    ProcessInstanceId, Receipt, Recovered, RecoveredHow, StableTableId, TableIdentity,
     TableSummary, WriterKind,
 };
 
@@ -56,6 +56,20 @@ pub(super) fn receipt() -> Receipt {
         writer: WriterKind::Load,
         tables: vec![summary("Person", 1, 3), summary("Knows", 2, 12)],
         restarts: 1,
+        recovered: vec![],
+    }
+}
+
+/// A receipt of a write that ended two earlier ones.
+pub(super) fn healing_receipt() -> Receipt {
+    let ended = |n, operation, how| Recovered { attempt: attempt(n), operation, how };
+    let operation = Some("hourly".parse().unwrap());
+    Receipt {
+        recovered: vec![
+            ended(2, operation, RecoveredHow::RolledBack),
+            ended(3, None, RecoveredHow::Retired),
+        ],
+        ..receipt()
     }
 }
 
