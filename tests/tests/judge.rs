@@ -292,7 +292,7 @@ async fn check_verify(fresh: &Graph) -> Result<(), Complaint> {
 async fn situation(graph: &Graph, is_after: bool) -> String {
     let pending = graph.pending_intents().await.expect("what is pending");
     let status = graph.status().await.expect("a status");
-    let intents = pending.iter().map(|intent| {
+    let intents = pending.intents.iter().map(|intent| {
         let effects = intent.effects.iter();
         let effects: Vec<_> = effects.map(|it| (&it.table, &it.evidence, &it.standing)).collect();
         format!("{} {} {} {effects:?}", intent.rule, intent.decision, intent.outcome)

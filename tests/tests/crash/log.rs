@@ -55,7 +55,7 @@ async fn a_reader_writes_nothing_whatever_is_pending() {
     let storage = armed_and_stopped(&stage, 1).await;
     let (client, faults) = Store::memory(&storage).faulty(|_| Fault::Proceed);
     let graph = Graph::open_read_only(client, impatient()).await.unwrap();
-    assert_eq!(graph.pending_intents().await.unwrap().len(), 1);
+    assert_eq!(graph.pending_intents().await.unwrap().intents.len(), 1);
     crate::judge::seen_by(&graph).await;
     graph.verify().await.unwrap();
     graph.status().await.unwrap();
@@ -240,8 +240,8 @@ async fn armed_and_stopped(stage: &Stage, landed: usize) -> MemoryStorage {
     let (client, faults) = Store::memory(&storage).faulty(at(last as u64 + 1, Fault::DieAfter));
     stage.scenario.write(&client).await;
     assert!(faults.is_dead());
-    let intents = open_impatient(&Store::memory(&storage)).await.pending_intents().await.unwrap();
-    assert_eq!(intents.len(), 1);
+    let pending = open_impatient(&Store::memory(&storage)).await.pending_intents().await.unwrap();
+    assert_eq!(pending.intents.len(), 1);
     storage
 }
 
