@@ -18,6 +18,7 @@ pub(crate) struct Core {
     pub(crate) manifest: Manifest,
     pub(crate) intents: IntentStore,
     pub(crate) gates: Arc<GateManager>,
+    pub(crate) lanes: Arc<GateManager>,
     pub(crate) options: GraphOptions,
     pub(crate) purpose: Purpose,
     pub(crate) background: Background,
@@ -32,9 +33,10 @@ impl Core {
     ) -> Arc<Self> {
         let domain = manifest.known_state().domain();
         let gates = options.process.gates(store.canonical_root(), &options.env);
+        let lanes = options.process.lanes(store.canonical_root(), &options.env);
         let intents = IntentStore::new(store.clone(), domain);
         let background = Background::default();
-        Arc::new(Self { store, manifest, intents, gates, options, purpose, background })
+        Arc::new(Self { store, manifest, intents, gates, lanes, options, purpose, background })
     }
 
     /// The branch that this build works on.

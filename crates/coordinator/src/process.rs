@@ -21,6 +21,7 @@ pub struct ProcessContext {
     pid_namespace: Option<String>,
     live: Mutex<BTreeSet<AttemptId>>,
     gates: GateRegistry,
+    lanes: GateRegistry,
 }
 
 /// An attempt is live in this process for as long as this exists.
@@ -49,6 +50,7 @@ impl ProcessContext {
             pid_namespace: pid_namespace(),
             live: Mutex::default(),
             gates: GateRegistry::new(),
+            lanes: GateRegistry::new(),
         }
     }
 
@@ -60,6 +62,12 @@ impl ProcessContext {
     /// The gates of the graph at `canonical_root`, shared by all handles of this context.
     pub(crate) fn gates(&self, canonical_root: &str, env: &Arc<dyn Env>) -> Arc<GateManager> {
         self.gates.for_root(canonical_root, Arc::clone(env))
+    }
+
+    /// Where requests to the graph at `canonical_root` queue after they have lost once. Apart from
+    /// the gates, which are held only while effects are made.
+    pub(crate) fn lanes(&self, canonical_root: &str, env: &Arc<dyn Env>) -> Arc<GateManager> {
+        self.lanes.for_root(canonical_root, Arc::clone(env))
     }
 
     /// The record that an intent of this process carries.
