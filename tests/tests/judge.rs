@@ -2,6 +2,7 @@
 //! with a reference of its own, and says which of the product's promises was broken.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 
 use graphwrite_coordinator::{
     Graph, GraphOptions, LoadMode, LoadRequest, Severity, Store, WaitRules, WriteError,
@@ -84,23 +85,30 @@ pub(crate) struct Case {
 #[derive(Debug)]
 pub(crate) enum Heard {
     Nothing,
-    Answer(Result<WriteOutcome, WriteError>),
+    Answer(Box<Result<WriteOutcome, WriteError>>),
 }
 
 impl Heard {
-    pub(crate) fn receipt(&self) -> Option<&Receipt> {
+    pub(crate) fn answer(&self) -> Option<&Result<WriteOutcome, WriteError>> {
         match self {
-            Self::Answer(Ok(WriteOutcome::Committed(receipt))) => Some(receipt),
+            Self::Nothing => None,
+            Self::Answer(answer) => Some(answer),
+        }
+    }
+
+    pub(crate) fn receipt(&self) -> Option<&Receipt> {
+        match self.answer()? {
+            Ok(WriteOutcome::Committed(receipt)) => Some(receipt),
             _ => None,
         }
     }
 
     /// Whether the caller was told that nothing happened.
     fn is_refusal(&self) -> bool {
-        match self {
-            Self::Nothing => false,
-            Self::Answer(Ok(outcome)) => outcome.had_no_effect(),
-            Self::Answer(Err(error)) => error.had_no_effect(),
+        match self.answer() {
+            None => false,
+            Some(Ok(outcome)) => outcome.had_no_effect(),
+            Some(Err(error)) => error.had_no_effect(),
         }
     }
 }
@@ -169,6 +177,11 @@ pub(crate) fn impatient() -> GraphOptions {
         backoff_max_ms: 4,
     };
     GraphOptions { waits, ..own_process() }
+}
+
+/// Prints `line` straight to the terminal: the harness keeps what a passing test prints.
+pub(crate) fn tell(line: &str) {
+    writeln!(std::io::stderr(), "{line}").expect("a terminal");
 }
 
 /// Opens the graph of `store` as a fresh process that waits for nobody.

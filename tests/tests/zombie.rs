@@ -1,7 +1,6 @@
 //! Zombies: a writer is held at each of its durable operations while another process, which waits
 //! for nobody, runs its barrier and a whole write to the same tables; then the writer goes on.
 
-use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::StreamExt;
@@ -15,7 +14,7 @@ use crate::crash::scenario::{
 };
 use crate::judge::{
     Case, Complaint, Heard, Promise, check_answer, check_commits, judge, open_impatient, seen_by,
-    which,
+    tell, which,
 };
 use crate::world::{input, own_process, reopen};
 
@@ -101,7 +100,7 @@ async fn run(scenario: Scenario, held: Held) {
             Ended::Refused => tally.refused += 1,
         }
     }
-    writeln!(std::io::stderr(), "zombies, {}, {held:?}: {tally:?}", scenario.name).unwrap();
+    tell(&format!("zombies, {}, {held:?}: {tally:?}", scenario.name));
     assert_eq!(tally.cells as u64, count);
     assert!(tally.first > 0, "some were held too late to lose: {tally:?}");
     match scenario.mode {
@@ -181,10 +180,10 @@ async fn meanwhile(stage: &Stage, store: &Store) -> Result<bool, Complaint> {
 }
 
 fn ended(is_first: bool, heard: &Heard) -> Result<Ended, Complaint> {
-    match heard {
-        Heard::Answer(Ok(WriteOutcome::Committed(_))) if is_first => Ok(Ended::First),
-        Heard::Answer(Ok(WriteOutcome::Committed(_))) => Ok(Ended::OnTop),
-        Heard::Answer(Ok(WriteOutcome::Conflict(Conflict::KeyExists { .. }))) if !is_first => {
+    match heard.answer() {
+        Some(Ok(WriteOutcome::Committed(_))) if is_first => Ok(Ended::First),
+        Some(Ok(WriteOutcome::Committed(_))) => Ok(Ended::OnTop),
+        Some(Ok(WriteOutcome::Conflict(Conflict::KeyExists { .. }))) if !is_first => {
             Ok(Ended::Refused)
         }
         _ => Err(Promise::Acknowledged.broken((is_first, heard))),

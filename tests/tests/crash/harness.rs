@@ -59,7 +59,7 @@ async fn the_judge_notices_a_refused_write_that_is_there() {
     let stage = Stage::of(TWO_EXISTING_UPSERT).await;
     let (storage, _) = written(&stage).await;
     let refused = Conflict::ExpectedHead { expected: None, actual: None };
-    let heard = Heard::Answer(Ok(WriteOutcome::Conflict(refused)));
+    let heard = Heard::Answer(Box::new(Ok(WriteOutcome::Conflict(refused))));
     assert_eq!(complaint(&storage, &stage.case(), &heard).await, Promise::Refused);
 }
 

@@ -1,7 +1,6 @@
 //! Depth 1: every durable operation of every scenario meets every fate.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 
 use futures::StreamExt;
 use graphwrite_coordinator::{Graph, Store};
@@ -11,7 +10,7 @@ use super::scenario::{
     MIXED_APPEND, MIXED_UPSERT, Scenario, Stage, THREE_APPEND, THREE_UPSERT, TWO_EXISTING_APPEND,
     TWO_EXISTING_UPSERT, TWO_FIRST_APPEND, TWO_FIRST_UPSERT,
 };
-use crate::judge::{Case, Complaint, Verdict, judge, seen_by};
+use crate::judge::{Case, Complaint, Verdict, judge, seen_by, tell};
 use crate::world::reopen;
 
 /// Applied and dead; not applied, alive; applied and the answer lost, alive; dead, and applied only
@@ -79,9 +78,7 @@ impl Tally {
 
     pub(super) fn print(&self, what: &str) {
         let (aftermaths, after) = (self.aftermaths.len(), self.after);
-        let line = format!("{what}: {} cells, {aftermaths} aftermaths, {after} after", self.cells);
-        // Straight to the terminal: the harness keeps what a passing test prints.
-        writeln!(std::io::stderr(), "{line}").expect("a terminal");
+        tell(&format!("{what}: {} cells, {aftermaths} aftermaths, {after} after", self.cells));
     }
 }
 
@@ -122,7 +119,7 @@ async fn report(stage: &Stage, failures: Vec<(u64, Fault, Complaint)>) {
         let operation = log.0.get(*k as usize - 1).map(|logged| &logged.operation);
         let operation = operation.map(|it| format!("{:?} {}", it.kind, it.path));
         let what = format!("{fault:?} at {k} {operation:?}: {complaint:?}");
-        writeln!(std::io::stderr(), "{}: {what}", stage.scenario.name).expect("a terminal");
+        tell(&format!("{}: {what}", stage.scenario.name));
     }
     panic!("{} cells of {} failed", failures.len(), stage.scenario.name);
 }

@@ -148,6 +148,6 @@ impl Scenario {
         if let Ok(WriteOutcome::Contended(_) | WriteOutcome::NoChange(_)) = &answer {
             panic!("the scenario is not what it says: {answer:?}");
         }
-        Heard::Answer(answer)
+        Heard::Answer(Box::new(answer))
     }
 }
