@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::program::Run;
 use super::site::{Site, addition, all, base, other_addition, text};
 
@@ -32,6 +34,16 @@ impl Left {
             Self::TakenBack => Some("abort"),
             Self::Finished => Some("roll forward"),
             Self::Visible => Some("finalize"),
+        }
+    }
+
+    /// What the load that heals it says about it.
+    fn action(self) -> Option<&'static str> {
+        match self {
+            Self::Nothing => None,
+            Self::TakenBack => Some("rolled_back"),
+            Self::Finished => Some("rolled_forward"),
+            Self::Visible => Some("finalized"),
         }
     }
 
@@ -80,7 +92,8 @@ fn is_left(site: &Site, left: Left) {
 }
 
 /// The next load into the same tables heals everything at once; the dead one can be sent again.
-pub(super) fn next_load_heals(site: &Site, left: Left) {
+/// Returns the receipt of the load that heals.
+pub(super) fn next_load_heals(site: &Site, left: Left) -> Value {
     let healed = site.load(&other_addition()).exits(0);
     assert!(healed.took < AT_ONCE, "{healed:#?}");
     site.at_rest_with(&rows_with(left.becomes_visible(), &[other_addition()]));
@@ -90,13 +103,18 @@ pub(super) fn next_load_heals(site: &Site, left: Left) {
     let operations = site.operations();
     assert_eq!(operations.len(), 3, "base, the dead one, the healing one: {operations:#?}");
     assert!(operations.contains(&OPERATION.to_owned()), "{operations:#?}");
+    healed.json()
 }
 
 fn heals(fault: &str, death: Death, left: Left) {
     let site = Site::with_base();
     death(&site, fault);
     is_left(&site, left);
-    next_load_heals(&site, left);
+    let receipt = next_load_heals(&site, left);
+    let recovered = receipt["recovered"].as_array().unwrap();
+    let actions: Vec<String> = recovered.iter().map(|one| text(one, "action")).collect();
+    assert_eq!(actions, Vec::from_iter(left.action()), "{receipt:#}");
+    assert!(recovered.iter().all(|one| one["operation_id"] == OPERATION), "{receipt:#}");
 }
 
 macro_rules! deaths {
@@ -171,4 +189,43 @@ fn many_dead_loads_are_healed_by_one() {
     assert!(healed.took < AT_ONCE, "{healed:#?}");
     // One effect is all that a load of one table has: from there on it is finished.
     site.settled_with(&all(&[base(), tables(1), tables(2), tables(3), other_addition()]));
+}
+
+#[test]
+fn a_load_whose_outcome_is_unknown_is_settled_when_it_is_sent_again() {
+    for (point, left) in [
+        ("post_arm", Left::TakenBack),
+        ("post_effect", Left::TakenBack),
+        ("pre_publish", Left::Finished),
+    ] {
+        let site = Site::with_base();
+        let fault = format!("{point}:error");
+        let send = |more: &[&str]| {
+            site.load_with(&addition(), &[&["--operation-id", OPERATION], more].concat())
+        };
+        let unknown = send(&["--fault", &fault]).exits(6);
+        let error = unknown.error();
+        assert_eq!(
+            (&error["code"], &error["effect"]),
+            (&"outcome_unknown".into(), &"unknown".into())
+        );
+        assert_eq!(error["operation_id"], OPERATION);
+        is_left(&site, left);
+        let settled = send(&[]).exits(0);
+        assert!(settled.took < AT_ONCE, "{settled:#?}");
+        assert_eq!(settled.json()["outcome"], "committed", "{settled:#?}");
+        site.at_rest_with(&rows_with(true, &[]));
+        assert_eq!(site.operations().len(), 2, "base and this one, once");
+    }
+}
+
+#[test]
+fn a_load_that_fails_before_its_intent_has_no_effect() {
+    for point in ["post_prepare", "pre_arm"] {
+        let site = Site::with_base();
+        let failed = site.load_with(&addition(), &["--fault", &format!("{point}:error")]);
+        assert_ne!(failed.code(), Some(0));
+        assert_eq!(failed.error()["effect"], "none", "{failed:#?}");
+        site.at_rest_with(&base());
+    }
 }

@@ -34,7 +34,7 @@ fn loads_into_different_tables_are_all_acknowledged_and_all_there() {
     let rows = [persons(0), companies];
     race(|writer| {
         for row in &rows[writer as usize] {
-            site.load(&[row.clone()]).exits(0);
+            site.load(std::slice::from_ref(row)).exits(0);
         }
     });
     site.at_rest_with(&all(&rows));

@@ -107,7 +107,11 @@ fn a_load_on_a_full_disk_fails_and_is_healed_wherever_that_stops_it() {
         }
         if room == 0 {
             let error = end.error();
-            assert_eq!(error["kind"], "storage", "{error:#}");
+            assert_eq!(
+                (end.code(), &error["code"]),
+                (Some(7), &"storage_full".into()),
+                "{error:#}"
+            );
             assert!(text(&error, "message").contains("No space left"), "{error:#}");
         }
         is_honest_and_heals(&site, &end, || std::fs::remove_file(disk.filler()).unwrap());
@@ -188,6 +192,8 @@ fn stops_writes_but_not_reads(name: &str, bytes: &[u8]) {
     // What is wrong with it is for `verify` to say.
     let verified = site.ask(&["verify"], &["--json"]).exits(1).json();
     assert!(verified["findings"].to_string().contains(&object), "{verified:#}");
+    let listed = site.ask(&["intent", "list"], &["--json"]).exits(0).json();
+    assert_eq!(listed["blocking"][0]["object"], object, "{listed:#}");
     let resolved = site.ask(&["intent", "resolve"], &["--full", "--json"]).exits(3);
     assert!(resolved.stdout.contains(&object), "{resolved:#?}");
     // Nobody deletes what nobody understands.
