@@ -89,7 +89,7 @@ async fn pending(
     write: &PreparedWrite,
     listing: &RecoveryListing,
 ) -> Result<Vec<AttemptId>, WriteErrorKind> {
-    let footprint = footprint_of(write);
+    let footprint = Footprint::of(&write.read_set, &write.effects, &write.delta);
     let mut pending = Vec::new();
     for (attempt, records) in &listing.attempts {
         if records.intent.is_none() || core.options.process.is_live(*attempt) {
@@ -105,14 +105,4 @@ async fn pending(
         }
     }
     Ok(pending)
-}
-
-fn footprint_of(write: &PreparedWrite) -> Footprint {
-    let written = write.effects.iter().map(|effect| effect.target.identity);
-    let moved = write.delta.heads.iter().map(|change| change.identity);
-    Footprint {
-        probed: write.read_set.tables().map(|(identity, _)| identity).collect(),
-        written: written.chain(moved).collect(),
-        schema: write.delta.schema.is_some(),
-    }
 }

@@ -53,6 +53,17 @@ pub struct Footprint {
 }
 
 impl Footprint {
+    /// The footprint of a plan.
+    pub fn of(read_set: &ReadSet, effects: &[Effect], delta: &ManifestDelta) -> Self {
+        let written = effects.iter().map(|effect| effect.target.identity);
+        let moved = delta.heads.iter().map(|change| change.identity);
+        Self {
+            probed: read_set.tables().map(|(identity, _)| identity).collect(),
+            written: written.chain(moved).collect(),
+            schema: delta.schema.is_some(),
+        }
+    }
+
     /// Whether two requests can disturb each other: one changes what the other reads or changes.
     /// Two requests that read the same tables do not.
     pub fn overlaps(&self, other: &Self) -> bool {
@@ -67,13 +78,7 @@ impl Footprint {
 impl Intent {
     /// What the attempt reads and writes.
     pub fn footprint(&self) -> Footprint {
-        let written = self.effects.iter().map(|effect| effect.target.identity);
-        let moved = self.delta.heads.iter().map(|change| change.identity);
-        Footprint {
-            probed: self.read_set.tables().map(|(identity, _)| identity).collect(),
-            written: written.chain(moved).collect(),
-            schema: self.delta.schema.is_some(),
-        }
+        Footprint::of(&self.read_set, &self.effects, &self.delta)
     }
 }
 
