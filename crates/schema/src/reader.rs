@@ -88,7 +88,7 @@ impl BrokenRule for DocumentError {
 
 /// Reads a schema text.
 pub(crate) fn read(text: &str) -> Result<SchemaDocument, SchemaError> {
-    let mut lines = Lines { text, known: BTreeMap::new() };
+    let mut lines = Lines::of(text);
     let root = DeTable::parse(text).map_err(|error| syntax(&lines, &error))?;
     let types = read_root(&mut lines, root.get_ref()).map_err(|error| {
         // Every place that can be at fault was noted before it was judged.
@@ -97,13 +97,13 @@ pub(crate) fn read(text: &str) -> Result<SchemaDocument, SchemaError> {
     Ok(SchemaDocument::with_lines(types, lines.known))
 }
 
-fn syntax(lines: &Lines<'_>, error: &toml::de::Error) -> SchemaError {
+fn syntax(lines: &Lines, error: &toml::de::Error) -> SchemaError {
     let kind = DocumentError::Syntax { message: error.message().to_owned() };
     let line = error.span().map(|span| lines.at(span.start));
     SchemaError { line, ..SchemaError::new(Place::root(), kind) }
 }
 
-fn read_root(lines: &mut Lines<'_>, root: &DeTable<'_>) -> Result<Vec<TypeDecl>, SchemaError> {
+fn read_root(lines: &mut Lines, root: &DeTable<'_>) -> Result<Vec<TypeDecl>, SchemaError> {
     let root = Table::note(lines, Place::root(), root);
     root.allow(SECTIONS)?;
     let mut types = Vec::new();
@@ -120,21 +120,13 @@ fn read_root(lines: &mut Lines<'_>, root: &DeTable<'_>) -> Result<Vec<TypeDecl>,
     Ok(types)
 }
 
-fn read_node(
-    lines: &mut Lines<'_>,
-    name: &str,
-    table: &Table<'_>,
-) -> Result<TypeDecl, SchemaError> {
+fn read_node(lines: &mut Lines, name: &str, table: &Table<'_>) -> Result<TypeDecl, SchemaError> {
     table.allow(NODE_ATTRIBUTES)?;
     let kind = DeclKind::Node { key: table.required_text("key")? };
     read_type(lines, name, kind, table)
 }
 
-fn read_edge(
-    lines: &mut Lines<'_>,
-    name: &str,
-    table: &Table<'_>,
-) -> Result<TypeDecl, SchemaError> {
+fn read_edge(lines: &mut Lines, name: &str, table: &Table<'_>) -> Result<TypeDecl, SchemaError> {
     table.allow(EDGE_ATTRIBUTES)?;
     let cardinality = match table.text("cardinality")? {
         None => Cardinality::ANY,
@@ -150,7 +142,7 @@ fn read_edge(
 }
 
 fn read_type(
-    lines: &mut Lines<'_>,
+    lines: &mut Lines,
     name: &str,
     kind: DeclKind,
     table: &Table<'_>,
@@ -165,10 +157,7 @@ fn read_type(
     })
 }
 
-fn read_properties(
-    lines: &mut Lines<'_>,
-    table: &Table<'_>,
-) -> Result<Vec<PropertyDecl>, SchemaError> {
+fn read_properties(lines: &mut Lines, table: &Table<'_>) -> Result<Vec<PropertyDecl>, SchemaError> {
     let Some(value) = table.get("properties") else { return Ok(Vec::new()) };
     let place = table.place.child("properties");
     let properties = table_at(lines, place, value, "a table of properties")?;
@@ -197,16 +186,21 @@ fn read_property(name: &str, table: &Table<'_>) -> Result<PropertyDecl, SchemaEr
 }
 
 /// Finds the line of a place.
-struct Lines<'t> {
-    text: &'t str,
+struct Lines {
+    /// Where the text breaks, ascending: every attribute of every type asks for its line.
+    breaks: Vec<usize>,
     known: BTreeMap<Place, u32>,
 }
 
-impl Lines<'_> {
+impl Lines {
+    fn of(text: &str) -> Self {
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Self { breaks: breaks.map(|(at, _)| at).collect(), known: BTreeMap::new() }
+    }
+
     fn at(&self, offset: usize) -> u32 {
-        let before = self.text.as_bytes().iter().take(offset);
-        let breaks = before.filter(|byte| **byte == b'\n').count();
-        u32::try_from(breaks).unwrap_or(u32::MAX).saturating_add(1)
+        let before = self.breaks.partition_point(|at| *at < offset);
+        u32::try_from(before).unwrap_or(u32::MAX).saturating_add(1)
     }
 }
 
@@ -217,7 +211,7 @@ struct Table<'d> {
 }
 
 fn table_at<'d>(
-    lines: &mut Lines<'_>,
+    lines: &mut Lines,
     place: Place,
     value: &'d DeValue<'d>,
     expected: &'static str,
@@ -230,7 +224,7 @@ fn table_at<'d>(
 
 impl<'d> Table<'d> {
     /// Takes a table in, noting the line of each of its entries.
-    fn note(lines: &mut Lines<'_>, place: Place, table: &'d DeTable<'d>) -> Self {
+    fn note(lines: &mut Lines, place: Place, table: &'d DeTable<'d>) -> Self {
         let mut entries: Vec<_> = table.iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
         for (key, _) in &entries {

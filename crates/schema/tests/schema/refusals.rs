@@ -287,3 +287,15 @@ fn a_type_with_too_many_properties_is_refused() {
     decl.properties.push(filler(PROPERTIES_MAX));
     assert_eq!(attempt(decl).unwrap_err().code(), "schema.too_many_properties");
 }
+
+/// Looking for each line from the top of the text would take a minute here.
+#[test]
+fn lines_of_a_very_long_text_are_found_at_once() {
+    let types: u32 = 4_000;
+    let one = |n: u32| {
+        format!("[node.T{n}]\nkey = \"k\"\n[node.T{n}.properties]\nk = {{ type = \"string\" }}\n")
+    };
+    let text: String = (0..types).map(one).collect();
+    let error = SchemaDocument::parse(&format!("{text}[node.Last]\n")).unwrap_err();
+    assert_eq!(error.line, Some(4 * types + 1), "{error}");
+}
