@@ -13,6 +13,7 @@ mod staging;
 mod store;
 mod strict;
 mod tables;
+mod unwinding;
 
 #[cfg(test)]
 mod tests;

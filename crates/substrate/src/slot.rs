@@ -13,6 +13,7 @@ use object_store::path::Path;
 
 use crate::handler::newest_manifest;
 use crate::store::object_path;
+use crate::unwinding::whole;
 use crate::{Store, StoreError, SubstrateError};
 
 /// A version of a table and who made it. Version numbers alone are no identity.
@@ -125,7 +126,7 @@ async fn read_at(
     };
     let e_tag = result.meta.e_tag.as_deref().map(unquoted);
     let bytes = result.bytes().await.map_err(failed)?;
-    let decoded = transaction_of(store, base, bytes.into()).await;
+    let decoded = whole(transaction_of(store, base, bytes.into())).await;
     let transaction =
         decoded.map_err(|error| SubstrateError::engine("reading a slot", path, error))?;
     Ok(Some(SlotRecord {

@@ -16,6 +16,7 @@ use object_store::path::Path;
 use tokio::sync::OnceCell;
 
 use crate::slot::{SlotAction, ref_directory, ref_path};
+use crate::unwinding::whole;
 use crate::{RawObjects, Store, SubstrateError, TableVersion, read_slot};
 
 /// Which version of a ref to open.
@@ -72,7 +73,7 @@ impl TableHandle {
         if let Version::Exact(version) = version {
             builder = builder.with_version(version);
         }
-        let opened = Box::pin(builder.load()).await;
+        let opened = whole(Box::pin(builder.load())).await;
         let dataset = opened.map_err(|error| open_error(error, path, physical_ref, version))?;
         Ok(Self {
             store: store.clone(),

@@ -128,3 +128,19 @@ async fn the_evidence_of_a_head_costs_one_listing_and_one_read() {
     assert_eq!((counts.of(OperationKind::List), counts.of(OperationKind::Get)), (1, 1));
     assert_eq!(counts.total(), 2);
 }
+
+#[tokio::test]
+async fn a_version_that_is_cut_off_anywhere_is_an_error_and_never_a_panic() {
+    let store = memory();
+    fences(create(&store, &[("a", 1)]).await, 2..=3).await;
+    let newest = Path::from(manifest_path(3));
+    let whole = store.get(newest.as_ref()).await.unwrap().unwrap();
+    for length in 0..whole.len() {
+        store.objects().put(&newest, whole.slice(..length).into()).await.unwrap();
+        let damaged = store.reopened();
+        let opened = TableHandle::open(&damaged, TABLE, &MAIN, Version::Latest).await;
+        assert!(matches!(opened, Err(SubstrateError::Engine { .. })), "{length} bytes: {opened:?}");
+        let found = head(&damaged, TABLE, &MAIN).await;
+        assert!(matches!(found, Err(SubstrateError::Engine { .. })), "{length} bytes: {found:?}");
+    }
+}
