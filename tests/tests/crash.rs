@@ -1,8 +1,12 @@
 //! Crashes at every durable operation: what is left is recovered by a fresh process and judged.
 
+mod blind;
 mod depth;
 mod harness;
 mod init;
 mod log;
 mod matrix;
+mod resend;
 pub(crate) mod scenario;
+
+pub(crate) use matrix::at;

@@ -203,16 +203,18 @@ pub(crate) async fn judge(
     check_answer(&fresh, heard, was_after).await?;
     next_write(&fresh, case).await?;
     let (before, after) = (case.before.with(&case.next), case.after.with(&case.next));
-    let is_after = which(&fresh, &before, &after).await?;
-    check_answer(&fresh, heard, is_after).await?;
+    let newest = open_impatient(store).await;
+    let is_after = which(&newest, &before, &after).await?;
+    check_answer(&newest, heard, is_after).await?;
     if was_after && !is_after {
         return Err(Promise::Stable.broken("the write was visible and is gone"));
     }
     let commits = case.commits + usize::from(is_after) + 1;
-    check_commits(&fresh, commits - 1, true).await?;
+    check_commits(&newest, commits - 1, true).await?;
     check_residue(store).await?;
-    check_agreement(store, &fresh, warm).await?;
-    check_verify(&fresh).await?;
+    let handles: Vec<_> = warm.iter().copied().chain([&fresh]).collect();
+    check_agreement(&handles, if is_after { &after } else { &before }).await?;
+    check_verify(&newest).await?;
     let state = if is_after { after } else { before };
     Ok(Verdict { is_after, aftermath, state, commits })
 }
@@ -280,13 +282,11 @@ async fn check_residue(store: &Store) -> Result<(), Complaint> {
     if left.is_empty() { Ok(()) } else { Err(Promise::NothingPending.broken(left)) }
 }
 
-async fn check_agreement(store: &Store, fresh: &Graph, warm: &[&Graph]) -> Result<(), Complaint> {
-    let expected = seen_by(fresh).await;
-    let another = open_impatient(store).await;
-    for graph in warm.iter().copied().chain([&another]) {
+async fn check_agreement(handles: &[&Graph], state: &Reference) -> Result<(), Complaint> {
+    for graph in handles {
         let seen = seen_by(graph).await;
-        if seen != expected {
-            return Err(Promise::Agreement.broken((seen, expected)));
+        if seen != state.rows() {
+            return Err(Promise::Agreement.broken((seen, state.rows())));
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use graphwrite_coordinator::{
     MemoryStorage, Rule, Store, SystemEnv, WriteError, WriteErrorKind,
 };
 use graphwrite_protocol_types::{Conflict, Failpoint, GraphHeadToken, OperationId, WriteOutcome};
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, Notify};
 
 use crate::judge::{Case, Heard, Reference, check_answer, impatient, judge, open_impatient, tell};
 use crate::world::{append, create, input, own_process, schema};
@@ -442,4 +442,68 @@ impl Crowd {
         self.given_up += other.given_up;
         self.restarts_max = self.restarts_max.max(other.restarts_max);
     }
+}
+
+/// Says that a write has come to a point, and lets it go on.
+#[derive(Debug)]
+struct Signal {
+    point: Failpoint,
+    reached: Notify,
+}
+
+#[async_trait]
+impl Hooks for Signal {
+    async fn reach(&self, point: Failpoint) -> Result<(), Injected> {
+        if point == self.point {
+            self.reached.notify_one();
+            // The caller goes away before the write comes any further.
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+
+    fn wants(&self, point: Failpoint) -> bool {
+        point == self.point
+    }
+}
+
+/// Drops the future of a load as soon as it has come to `point`; returns what the graph is then.
+async fn goes_away_at(point: Failpoint) -> (Store, Graph) {
+    let store = Store::memory(&MemoryStorage::new());
+    append(&create(&store).await, BASE).await;
+    let hooks = Arc::new(Signal { point, reached: Notify::new() });
+    let options = GraphOptions { hooks: hooks.clone(), ..own_process() };
+    let graph = Graph::open(store.reopened(), options).await.unwrap();
+    let request = LoadRequest::new(input(&graph, GONE).await, LoadMode::Append);
+    tokio::select! {
+        biased;
+        () = hooks.reached.notified() => {}
+        answer = graph.load(request) => panic!("the load was faster: {answer:?}"),
+    }
+    graph.settled().await;
+    (store, graph)
+}
+
+const GONE: &[&str] =
+    &[r#"{"type":"Person","data":{"slug":"k1"}}"#, r#"{"type":"Company","data":{"slug":"d1"}}"#];
+
+#[tokio::test]
+async fn a_caller_that_goes_away_after_the_intent_does_not_stop_the_write() {
+    for point in [Failpoint::PreArm, Failpoint::PostArm, Failpoint::PrePublish] {
+        let (store, graph) = goes_away_at(point).await;
+        let state = Reference::default().with(BASE).with(GONE);
+        let next = crate::crash::scenario::TWO_EXISTING_APPEND.next("next");
+        let case = Case { before: state.clone(), after: state, commits: 2, next };
+        judge(&store, &case, &Heard::Nothing, &[&graph]).await.expect("the write was finished");
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_before_the_intent_leaves_nothing() {
+    let (store, graph) = goes_away_at(Failpoint::PostPrepare).await;
+    assert!(graph.pending_intents().await.unwrap().intents.is_empty());
+    let state = Reference::default().with(BASE);
+    let next = crate::crash::scenario::TWO_EXISTING_APPEND.next("next");
+    let case = Case { before: state.clone(), after: state, commits: 1, next };
+    judge(&store, &case, &Heard::Nothing, &[&graph]).await.expect("nothing has happened");
 }

@@ -4,17 +4,19 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::StreamExt;
-use graphwrite_coordinator::{Graph, LoadMode, LoadRequest, Store};
+use graphwrite_coordinator::{Graph, LoadMode, LoadRequest, MemoryStorage, Store};
 use graphwrite_protocol_types::{Conflict, WriteOutcome};
-use graphwrite_substrate::{HoldHandle, Operation};
+use graphwrite_substrate::{Fault, HoldHandle, Operation, OperationKind};
+
+use crate::crash::at;
 
 use crate::crash::scenario::{
     MIXED_UPSERT, Scenario, Stage, THREE_UPSERT, TWO_EXISTING_APPEND, TWO_EXISTING_UPSERT,
     TWO_FIRST_APPEND,
 };
 use crate::judge::{
-    Case, Complaint, Heard, Promise, check_answer, check_commits, judge, open_impatient, seen_by,
-    tell, which,
+    Case, Complaint, Heard, Promise, check_answer, check_commits, impatient, judge, open_impatient,
+    seen_by, tell, which,
 };
 use crate::world::{input, own_process, reopen};
 
@@ -200,4 +202,126 @@ fn case_of(stage: &Stage, ended: Ended) -> Case {
     };
     let next = stage.scenario.next("next");
     Case { before: state.clone(), after: state, commits: stage.commits + commits, next }
+}
+
+/// Recoverers as zombies: one is held at each durable operation of its recovery and its own write,
+/// another one does all of that, and the first goes on.
+async fn recoverers(scenario: Scenario, landed: usize) {
+    let stage = Stage::of(scenario).await;
+    let crashed = crashed(&stage, landed).await;
+    let (client, faults) = Store::memory(&crashed.fork()).faulty(|_| Fault::Proceed);
+    assert!(write_next(&open_impatient(&client).await, scenario, "one").await.receipt().is_some());
+    let count = faults.durable_operations();
+    let (stage, crashed) = (&stage, &crashed);
+    let mut cells = futures::stream::iter(1..=count)
+        .map(|k| async move { (k, Box::pin(recoverers_cell(stage, crashed, k)).await) })
+        .buffer_unordered(CELLS_AT_ONCE);
+    let mut on_top = 0;
+    while let Some((k, judged)) = cells.next().await {
+        let is_after = judged.unwrap_or_else(|complaint| panic!("held at {k}: {complaint:?}"));
+        assert_eq!(is_after, landed == scenario.tables.len(), "held at {k}: it is decided");
+        on_top += 1;
+    }
+    tell(&format!("paused recoverers, {}, {landed} landed: {on_top} cells", scenario.name));
+    assert!(on_top > 0 && on_top == count);
+}
+
+/// A storage whose writer died when `landed` of its effects had landed.
+async fn crashed(stage: &Stage, landed: usize) -> MemoryStorage {
+    let log = stage.operations().await;
+    let is_effect =
+        |it: &&Operation| it.path.starts_with("tables/") && it.path.ends_with(".manifest");
+    let last = match landed {
+        0 => log.find(OperationKind::PutIfAbsent, ".intent").unwrap(),
+        landed => log.operations().filter(is_effect).nth(landed - 1).unwrap(),
+    };
+    let storage = stage.base.fork();
+    let (client, faults) = Store::memory(&storage).faulty(at(last.number, Fault::DieAfter));
+    stage.scenario.write(&client).await;
+    assert!(faults.is_dead());
+    storage
+}
+
+async fn write_next(graph: &Graph, scenario: Scenario, tag: &str) -> Heard {
+    let request = LoadRequest::new(input(graph, &scenario.next(tag)).await, LoadMode::Upsert);
+    let answer = graph.load(request).await;
+    graph.settled().await;
+    Heard::Answer(Box::new(answer))
+}
+
+async fn recoverers_cell(
+    stage: &Stage,
+    crashed: &MemoryStorage,
+    k: u64,
+) -> Result<bool, Complaint> {
+    let store = Store::memory(&crashed.fork());
+    let scenario = stage.scenario;
+    let (client, mut handle) = store.holding(selects(k, Held::Process));
+    let zombie = Graph::open(client, impatient()).await.unwrap();
+    let writing = tokio::spawn({
+        let zombie = zombie.clone();
+        async move { write_next(&zombie, scenario, "one").await }
+    });
+    let first = handle.next().await.expect("no cell passes because nothing was held");
+    let second = write_next(&open_impatient(&store).await, scenario, "two").await;
+    assert!(!writing.is_finished(), "the recoverer is held");
+    first.release();
+    let releasing = tokio::spawn(release_all(handle));
+    let first = writing.await.expect("the recoverer ends");
+    for heard in [&first, &second] {
+        if heard.receipt().is_none() {
+            return Err(Promise::NoRestart.broken(heard));
+        }
+    }
+    let both = [scenario.next("one"), scenario.next("two")].concat();
+    let case = Case {
+        before: stage.before.with(&both),
+        after: stage.before.with(scenario.rows).with(&both),
+        commits: stage.commits + 2,
+        next: scenario.next("next"),
+    };
+    let verdict = judge(&store, &case, &Heard::Nothing, &[&zombie]).await;
+    releasing.abort();
+    verdict.map(|verdict| verdict.is_after)
+}
+
+#[tokio::test]
+async fn a_paused_recoverer_of_half_a_write_goes_on_where_another_one_has_finished() {
+    recoverers(TWO_EXISTING_UPSERT, 1).await;
+}
+
+#[tokio::test]
+async fn a_paused_recoverer_of_half_a_first_touch_goes_on_where_another_one_has_finished() {
+    recoverers(TWO_FIRST_APPEND, 1).await;
+}
+
+#[tokio::test]
+async fn a_paused_recoverer_of_a_complete_write_goes_on_where_another_one_has_finished() {
+    recoverers(TWO_EXISTING_UPSERT, 2).await;
+}
+
+#[tokio::test]
+async fn an_intent_that_is_gone_between_its_listing_and_its_reading_is_no_error() {
+    let stage = Stage::of(TWO_EXISTING_UPSERT).await;
+    let store = Store::memory(&crashed(&stage, 1).await);
+    let is_reading = |it: &Operation| it.kind == OperationKind::Get && it.path.ends_with(".intent");
+    let (client, mut handle) = store.holding(is_reading);
+    let slow = Graph::open(client, impatient()).await.unwrap();
+    let writing = tokio::spawn({
+        let slow = slow.clone();
+        async move { write_next(&slow, TWO_EXISTING_UPSERT, "one").await }
+    });
+    let reading = handle.next().await.expect("the intent is read");
+    // The same barrier in another process ends the intent and deletes it.
+    let other = write_next(&open_impatient(&store).await, TWO_EXISTING_UPSERT, "two").await;
+    assert!(other.receipt().is_some(), "{other:?}");
+    reading.release();
+    drop(handle);
+    let heard = writing.await.unwrap();
+    assert!(heard.receipt().is_some(), "{heard:?}");
+    let both = [TWO_EXISTING_UPSERT.next("one"), TWO_EXISTING_UPSERT.next("two")].concat();
+    let state = stage.before.with(&both);
+    let next = TWO_EXISTING_UPSERT.next("next");
+    let case = Case { before: state.clone(), after: state, commits: stage.commits + 2, next };
+    judge(&store, &case, &Heard::Nothing, &[&slow]).await.expect("a sound graph");
 }
