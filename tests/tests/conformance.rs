@@ -1,6 +1,8 @@
 //! What a load does when nothing goes wrong, and what it refuses.
 
-use graphwrite_coordinator::{LoadMode, MemoryStorage, Store};
+use graphwrite_coordinator::{
+    Graph, GraphOptions, LoadMode, MemoryStorage, RecoverMode, RecoverRequest, Store,
+};
 use graphwrite_protocol_types::{Conflict, WriteOutcome};
 
 use crate::world::{BASE, append, assert_clean, create, load, reopen, rows};
@@ -46,4 +48,24 @@ async fn upserting_the_same_rows_changes_nothing() {
     let WriteOutcome::NoChange(receipt) = outcome else { panic!("{outcome:?}") };
     assert_eq!(receipt.commit, first.commit);
     assert_eq!(graph.log(10).await.unwrap().len(), 1);
+}
+
+/// Compiles only if a caller may spawn every call, with the compiler's default recursion limit.
+#[test]
+fn every_call_of_the_handle_can_be_spawned() {
+    fn spawnable<F: Future + Send + 'static>(_: impl FnOnce(Store, Graph) -> F) {}
+    spawnable(|store, _| Graph::open(store, GraphOptions::default()));
+    spawnable(|store, _| async move {
+        Graph::create(store, &crate::world::schema(), "ada", GraphOptions::default()).await
+    });
+    spawnable(|_, graph| async move { graph.verify().await });
+    spawnable(|_, graph| async move { graph.status().await });
+    spawnable(|_, graph| async move { graph.pending_intents().await });
+    spawnable(|_, graph| async move {
+        let request =
+            RecoverRequest { attempt: None, mode: RecoverMode::Full, owner_is_dead: false };
+        graph.recover(request).await
+    });
+    spawnable(|_, graph| async move { graph.snapshot().await?.table("Person").await });
+    spawnable(|_, graph| async move { graph.log(1).await });
 }
