@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod catalogue;
+mod damage;
 mod death;
 mod genesis;
 mod program;

@@ -23,7 +23,9 @@ pub(crate) fn class(code: &str) -> Exit {
         | "recovery_blocked" | "unexplained_head" => Exit::Recovery,
         "outcome_unknown" => Exit::Unknown,
         "usage" => Exit::Usage,
-        "storage" | "pin_lost" | "manifest_damaged" | "record_unreadable" => Exit::Storage,
+        "storage" | "pin_lost" | "table_damaged" | "manifest_damaged" | "record_unreadable" => {
+            Exit::Storage
+        }
         _ => Exit::Bug,
     }
 }

@@ -113,7 +113,8 @@ impl Answer for ReadError {
             Self::Reopen(error) => error.code(),
             Self::Manifest(error) => error.code(),
             Self::Schema(_) => "manifest_damaged",
-            Self::Intent(_) | Self::Substrate(_) => "storage",
+            Self::Intent(_) => "storage",
+            Self::Substrate(error) => error.code(),
         }
     }
 
@@ -121,7 +122,8 @@ impl Answer for ReadError {
         match self {
             Self::Reopen(error) => error.may_retry(),
             Self::Manifest(error) => error.may_retry(),
-            Self::Intent(_) | Self::Substrate(_) => true,
+            Self::Intent(_) => true,
+            Self::Substrate(error) => error.may_retry(),
             Self::NoSuchType { .. } | Self::PinLost { .. } | Self::Schema(_) => false,
         }
     }
@@ -141,7 +143,8 @@ impl Answer for ReadError {
             Self::Reopen(error) => error.help(),
             Self::Manifest(error) => error.help(),
             Self::Schema(_) => "use the build that wrote the schema".into(),
-            Self::Intent(_) | Self::Substrate(_) => {
+            Self::Substrate(error) => error.help(),
+            Self::Intent(_) => {
                 "nothing was changed; correct what the message names and try again".into()
             }
         }

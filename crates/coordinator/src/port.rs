@@ -363,6 +363,30 @@ fn record_set(found: &AttemptRecords, now_unix_us: u64) -> RecordSet {
         intent: found.intent.is_some(),
         confirm: found.confirm.is_some(),
         alive: found.alive.keys().copied().collect(),
-        age_ms: now_unix_us.saturating_sub(youngest_us) / 1_000,
+        // A clock that went back must not keep an attempt young for ever.
+        age_ms: now_unix_us.abs_diff(youngest_us) / 1_000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use graphwrite_substrate::ObjectEntry;
+
+    use super::*;
+
+    fn age_ms(modified_unix_us: i64, now_unix_us: u64) -> u64 {
+        let intent = ObjectEntry { path: "x".into(), size: 1, modified_unix_us };
+        let found = AttemptRecords { intent: Some(intent), ..AttemptRecords::default() };
+        record_set(&found, now_unix_us).age_ms
+    }
+
+    #[test]
+    fn the_age_of_records_is_that_of_their_youngest_sign() {
+        assert_eq!(age_ms(1_000_000, 4_000_000), 3_000);
+    }
+
+    #[test]
+    fn a_record_of_the_future_does_not_stay_young_for_ever() {
+        assert_eq!(age_ms(90_000_000, 1_000_000), 89_000);
     }
 }

@@ -40,6 +40,8 @@ pub struct TableStatus {
     pub version: Option<u64>,
     /// Whether HEAD of the ref is the visible version. `false` is drift.
     pub head_is_pinned: bool,
+    /// Why the table cannot be read; then nothing is known of its rows and its HEAD.
+    pub unreadable: Option<String>,
 }
 
 /// One screen about a graph.

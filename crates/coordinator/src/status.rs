@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures::future::try_join_all;
+use futures::future::join_all;
 use graphwrite_protocol_types::{LiveHead, Pin};
 use graphwrite_schema::TypeDef;
 use graphwrite_substrate::head;
@@ -17,7 +17,7 @@ pub(crate) async fn status(core: &Arc<Core>) -> Result<StatusReport, ReadError> 
     let snapshot = Snapshot::new(core.store.clone(), state.clone())?;
     let schema = Arc::clone(snapshot.schema());
     let tables = schema.types().iter().map(|declared| table_status(core, &snapshot, declared));
-    let mut tables = try_join_all(tables).await?;
+    let mut tables = join_all(tables).await;
     tables.sort_by(|a, b| a.name.cmp(&b.name));
     let base = state.base();
     let pending = core.intents.list(&base.branch.native).await?;
@@ -35,24 +35,32 @@ pub(crate) async fn status(core: &Arc<Core>) -> Result<StatusReport, ReadError> 
     })
 }
 
-async fn table_status(
+/// One table's trouble is told beside it and hides no other table.
+async fn table_status(core: &Core, snapshot: &Snapshot, declared: &TypeDef) -> TableStatus {
+    let live = snapshot.head(declared);
+    let status = TableStatus {
+        name: declared.name.clone(),
+        kind: if declared.is_node() { "node" } else { "edge" },
+        rows: None,
+        version: live.map(|live| live.pin.version),
+        head_is_pinned: true,
+        unreadable: None,
+    };
+    let Some(live) = live else { return status };
+    match read_table(core, snapshot, live, &declared.name).await {
+        Ok((rows, head_is_pinned)) => TableStatus { rows: Some(rows), head_is_pinned, ..status },
+        Err(error) => TableStatus { unreadable: Some(error.to_string()), ..status },
+    }
+}
+
+async fn read_table(
     core: &Core,
     snapshot: &Snapshot,
-    declared: &TypeDef,
-) -> Result<TableStatus, ReadError> {
-    let kind = if declared.is_node() { "node" } else { "edge" };
-    let name = declared.name.clone();
-    let Some(live) = snapshot.head(declared) else {
-        return Ok(TableStatus { name, kind, rows: None, version: None, head_is_pinned: true });
-    };
-    let rows = snapshot.table(&declared.name).await?.count_rows().await?;
-    Ok(TableStatus {
-        name,
-        kind,
-        rows: Some(rows),
-        version: Some(live.pin.version),
-        head_is_pinned: newest(core, live).await?.as_ref() == Some(&live.pin),
-    })
+    live: &LiveHead,
+    name: &str,
+) -> Result<(u64, bool), ReadError> {
+    let rows = snapshot.table(name).await?.count_rows().await?;
+    Ok((rows, newest(core, live).await?.as_ref() == Some(&live.pin)))
 }
 
 /// HEAD of the ref of a live head.

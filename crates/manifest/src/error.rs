@@ -39,6 +39,12 @@ pub enum Damage {
     /// There is no fragment that could be the hot one, or one of unknown size.
     #[error("the fragments are not those of this format")]
     Fragments,
+    /// A file of the manifest is missing, cut off or changed.
+    #[error("{text}")]
+    File {
+        /// What was attempted, on what, and the engine's own words.
+        text: String,
+    },
     /// A fact of the creating commit is missing or malformed.
     #[error("`{key}` in the schema metadata is {}", or_missing(.text))]
     Metadata {
@@ -208,7 +214,7 @@ impl Answer for InitError {
             Self::Unknown { .. } => "outcome_unknown",
             Self::Encode(_) => "internal",
             Self::Damaged { .. } => "manifest_damaged",
-            Self::Substrate(_) => "storage",
+            Self::Substrate(error) => error.code(),
         }
     }
 
@@ -244,7 +250,7 @@ impl Answer for OpenError {
             Self::NoSuchBranch { .. } => "no_such_branch",
             Self::FormatRefused(_) => "format_refused",
             Self::Damaged { .. } => "manifest_damaged",
-            Self::Substrate(_) => "storage",
+            Self::Substrate(error) => error.code(),
         }
     }
 
@@ -278,7 +284,7 @@ impl Answer for ManifestError {
             Self::FormatRefused(_) => "format_refused",
             Self::Gone => "not_a_graph",
             Self::Damaged(_) => "manifest_damaged",
-            Self::Substrate(_) => "storage",
+            Self::Substrate(error) => error.code(),
         }
     }
 

@@ -41,6 +41,9 @@ impl From<SubstrateError> for ReadFault {
     fn from(error: SubstrateError) -> Self {
         match error {
             SubstrateError::TableNotFound { version: None, .. } => Self::NotAGraph,
+            error @ SubstrateError::Damaged { .. } => {
+                Self::Damaged(Damage::File { text: error.to_string() })
+            }
             error => Self::Substrate(error),
         }
     }

@@ -1,7 +1,7 @@
 //! What can go wrong below the protocol. It owns the translation of storage and engine errors into
 //! typed conditions; it must not decide what follows from them.
 
-use graphwrite_protocol_types::PhysicalRef;
+use graphwrite_protocol_types::{Answer, PhysicalRef};
 use thiserror::Error;
 
 /// The error underneath, kept for the reader and never parsed.
@@ -139,6 +139,17 @@ pub enum SubstrateError {
         /// What is wrong, in words.
         reason: String,
     },
+    /// What is stored is not what was written: a file is missing, cut off or changed.
+    #[error("{operation} of `{path}` met damage: {cause}")]
+    Damaged {
+        /// What was attempted.
+        operation: &'static str,
+        /// Path of the dataset below the graph's root.
+        path: String,
+        /// The engine's own words.
+        #[source]
+        cause: Cause,
+    },
     /// The table engine failed.
     #[error("{operation} of `{path}` failed: {cause}")]
     Engine {
@@ -158,11 +169,77 @@ fn at_version(version: &Option<u64>) -> String {
 
 impl SubstrateError {
     pub(crate) fn engine(operation: &'static str, path: &str, error: lance::Error) -> Self {
-        Self::Engine { operation, path: path.to_owned(), cause: Box::new(error) }
+        let (path, damaged) = (path.to_owned(), is_damage(&error));
+        let cause = Box::new(error);
+        if damaged {
+            Self::Damaged { operation, path, cause }
+        } else {
+            Self::Engine { operation, path, cause }
+        }
+    }
+
+    pub(crate) fn cut_off(operation: &'static str, path: &str) -> Self {
+        let cause = "a version is cut off".into();
+        Self::Damaged { operation, path: path.to_owned(), cause }
     }
 
     pub(crate) fn invalid(path: &str, reason: impl Into<String>) -> Self {
         Self::InvalidRequest { path: path.to_owned(), reason: reason.into() }
+    }
+}
+
+/// Whether a file of a version is missing or not what it was. What a version names is written before
+/// the version is, so a file that is not found was lost.
+fn is_damage(error: &lance::Error) -> bool {
+    let engine = |error: &lance::Error| {
+        matches!(error, lance::Error::CorruptFile { .. } | lance::Error::NotFound { .. })
+    };
+    let store = |error: &object_store::Error| matches!(error, object_store::Error::NotFound { .. });
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        let damaged = error.downcast_ref().is_some_and(engine);
+        if damaged || error.downcast_ref().is_some_and(store) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+impl Answer for SubstrateError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::TableNotFound { .. } => "pin_lost",
+            Self::Damaged { .. } => "table_damaged",
+            Self::TableExists { .. } | Self::BaseMismatch { .. } | Self::InvalidRequest { .. } => {
+                "internal"
+            }
+            Self::Store(_) | Self::Engine { .. } => "storage",
+        }
+    }
+
+    fn may_retry(&self) -> bool {
+        matches!(self, Self::Store(_) | Self::Engine { .. })
+    }
+
+    fn had_no_effect(&self) -> bool {
+        true
+    }
+
+    fn help(&self) -> String {
+        match self {
+            Self::TableNotFound { .. } | Self::Damaged { .. } => {
+                "files of the graph were removed or changed from outside; nothing was written; \
+                 restore them from a copy, then run `graphwrite verify <graph>`"
+            }
+            Self::TableExists { .. } | Self::BaseMismatch { .. } | Self::InvalidRequest { .. } => {
+                "nothing was changed; this is a fault of graphwrite, report it"
+            }
+            Self::Store(_) | Self::Engine { .. } => {
+                "nothing was changed; correct what the message names and send the request again"
+            }
+        }
+        .to_owned()
     }
 }
 

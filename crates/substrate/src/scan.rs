@@ -104,9 +104,29 @@ impl TableHandle {
         let scanner = self.scanner(request)?;
         let stream = Box::pin(scanner.try_into_stream()).await;
         let stream = stream.map_err(|error| self.engine("planning a scan", error))?;
-        let path = self.path().to_owned();
-        let failed = move |error| SubstrateError::engine("a scan", &path, error);
-        Ok(BatchStream::new(stream.schema(), stream.map_err(failed)))
+        let (schema, table) = (stream.schema(), self.clone());
+        let batches = stream.then(move |batch| {
+            let table = table.clone();
+            async move {
+                match batch {
+                    Ok(batch) => Ok(batch),
+                    Err(error) => Err(table.scan_error(error).await),
+                }
+            }
+        });
+        Ok(BatchStream::new(schema, batches))
+    }
+
+    /// The engine does not say in a type that a file is gone; the storage does.
+    async fn scan_error(&self, error: lance::Error) -> SubstrateError {
+        match (self.engine("a scan", error), self.missing_files().await) {
+            (SubstrateError::Engine { operation, path, cause }, Ok(missing))
+                if !missing.is_empty() =>
+            {
+                SubstrateError::Damaged { operation, path, cause }
+            }
+            (error, _) => error,
+        }
     }
 
     fn scanner(&self, request: ScanRequest) -> Result<Scanner, SubstrateError> {

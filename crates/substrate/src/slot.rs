@@ -5,7 +5,7 @@ use graphwrite_protocol_types::{PhysicalRef, Pin, TxUuid};
 use lance::dataset::transaction::{Operation, Transaction};
 use lance_io::object_store::ObjectStore as LanceObjectStore;
 use lance_io::utils::read_message;
-use lance_table::format::pb;
+use lance_table::format::{MAGIC, pb};
 use lance_table::io::commit::{ManifestLocation, ManifestNamingScheme};
 use lance_table::io::manifest::read_manifest;
 use object_store::ObjectStoreExt;
@@ -112,6 +112,12 @@ pub(crate) fn ref_directory(path: &str, physical_ref: &PhysicalRef) -> String {
     }
 }
 
+/// Whether a version's manifest has its end. A version is put whole or not at all, so one that has
+/// not was cut off later.
+pub(crate) fn is_whole(manifest: &[u8]) -> bool {
+    manifest.ends_with(MAGIC)
+}
+
 async fn read_at(
     store: &Store,
     path: &str,
@@ -126,6 +132,9 @@ async fn read_at(
     };
     let e_tag = result.meta.e_tag.as_deref().map(unquoted);
     let bytes = result.bytes().await.map_err(failed)?;
+    if !is_whole(&bytes) {
+        return Err(SubstrateError::cut_off("reading a slot", path));
+    }
     let decoded = whole(transaction_of(store, base, bytes.into())).await;
     let transaction =
         decoded.map_err(|error| SubstrateError::engine("reading a slot", path, error))?;

@@ -15,7 +15,8 @@ use lance_table::io::deletion::deletion_file_path;
 use object_store::path::Path;
 use tokio::sync::OnceCell;
 
-use crate::slot::{SlotAction, ref_directory, ref_path};
+use crate::handler::newest_manifest;
+use crate::slot::{SlotAction, is_whole, ref_directory, ref_path};
 use crate::unwinding::whole;
 use crate::{RawObjects, Store, SubstrateError, TableVersion, read_slot};
 
@@ -74,7 +75,13 @@ impl TableHandle {
             builder = builder.with_version(version);
         }
         let opened = whole(Box::pin(builder.load())).await;
-        let dataset = opened.map_err(|error| open_error(error, path, physical_ref, version))?;
+        let dataset = match opened {
+            Ok(dataset) => dataset,
+            Err(error) => {
+                let error = open_error(error, path, physical_ref, version);
+                return Err(damage_of_newest(store, error, path, physical_ref).await);
+            }
+        };
         Ok(Self {
             store: store.clone(),
             path: path.to_owned(),
@@ -229,6 +236,25 @@ impl TableHandle {
 impl std::fmt::Debug for TableHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "TableHandle({}@{}:{})", self.path, self.physical_ref, self.version())
+    }
+}
+
+/// The engine does not say in a type that the newest version is cut off; the storage does.
+async fn damage_of_newest(
+    store: &Store,
+    error: SubstrateError,
+    path: &str,
+    physical_ref: &PhysicalRef,
+) -> SubstrateError {
+    let newest = async {
+        let location = newest_manifest(&ref_path(path, physical_ref).ok()?, store.lance()).await;
+        store.get(location.ok()??.path.as_ref()).await.ok()?
+    };
+    match (error, newest.await) {
+        (SubstrateError::Engine { .. }, Some(bytes)) if !is_whole(&bytes) => {
+            SubstrateError::cut_off("opening", path)
+        }
+        (error, _) => error,
     }
 }
 

@@ -59,7 +59,7 @@ impl Answer for LimitExceeded {
     }
 
     fn help(&self) -> String {
-        "the graph is unchanged; split the input into several loads or raise the limit".into()
+        "the graph is unchanged; split the input into several loads".into()
     }
 }
 

@@ -60,13 +60,21 @@ impl Answer for LoadError {
             Self::Invalid(violations) => violations.code(),
             Self::Limit(limit) => limit.code(),
             Self::SchemaMoved { .. } => "schema_moved",
-            Self::Table(_) => "storage",
+            Self::Table(error) => error.code(),
             Self::Headless { .. } | Self::Columns(_) | Self::Plan(_) => "internal",
         }
     }
 
     fn may_retry(&self) -> bool {
-        matches!(self, Self::Table(_) | Self::SchemaMoved { .. })
+        match self {
+            Self::Table(error) => error.may_retry(),
+            Self::SchemaMoved { .. } => true,
+            Self::Invalid(_)
+            | Self::Limit(_)
+            | Self::Headless { .. }
+            | Self::Columns(_)
+            | Self::Plan(_) => false,
+        }
     }
 
     fn had_no_effect(&self) -> bool {
@@ -78,11 +86,7 @@ impl Answer for LoadError {
             Self::Invalid(violations) => violations.help(),
             Self::Limit(limit) => limit.help(),
             Self::SchemaMoved { .. } => "the graph is unchanged; send the request again".into(),
-            Self::Table(_) => {
-                "the graph is unchanged; see whether the storage answers, then send the request \
-                 again"
-                    .into()
-            }
+            Self::Table(error) => error.help(),
             Self::Headless { .. } | Self::Columns(_) | Self::Plan(_) => {
                 "the graph is unchanged; this is a defect of graphwrite, please report it".into()
             }

@@ -36,9 +36,10 @@ pub(crate) fn status_report(status: &StatusReport, location: &str) -> Status {
         rows: table.rows,
         version: table.version,
         drift: !table.head_is_pinned,
+        unreadable: table.unreadable.clone(),
     });
     let tables: Vec<TableState> = tables.collect();
-    let drift = tables.iter().any(|table| table.drift);
+    let trouble = tables.iter().any(|table| table.drift || table.unreadable.is_some());
     Status {
         root: status.root.clone(),
         domain: status.domain.to_string(),
@@ -51,14 +52,14 @@ pub(crate) fn status_report(status: &StatusReport, location: &str) -> Status {
         pending_intents: status.pending,
         rows: tables.iter().filter_map(|table| table.rows).sum(),
         garbage: status.garbage.iter().map(finding).collect(),
-        next: next(status.pending, drift, location),
+        next: next(status.pending, trouble, location),
         tables,
     }
 }
 
-/// Drift without an intent that explains it is for `verify` to judge.
-fn next(pending: usize, drift: bool, location: &str) -> Option<String> {
-    match (pending, drift) {
+/// Trouble without an intent that explains it is for `verify` to judge.
+fn next(pending: usize, trouble: bool, location: &str) -> Option<String> {
+    match (pending, trouble) {
         (0, false) => None,
         (0, true) => Some(format!("graphwrite verify {location}")),
         (_, _) => Some(format!("graphwrite intent list {location}")),

@@ -14,6 +14,8 @@ pub(crate) struct TableState {
     pub(crate) version: Option<u64>,
     /// HEAD of the table is not the version that readers see.
     pub(crate) drift: bool,
+    /// Why the table cannot be read.
+    pub(crate) unreadable: Option<String>,
 }
 
 /// The state of a graph.
@@ -69,6 +71,7 @@ impl Status {
 fn table_row(table: &TableState) -> Vec<Cell> {
     let number = |n: Option<u64>| Cell { is_number: true, ..Cell::optional(n) };
     let head = match (table.version, table.drift) {
+        _ if table.unreadable.is_some() => Cell::text("unreadable").toned(Tone::Bad),
         (_, true) => Cell::text("drifted").toned(Tone::Warn),
         (None, false) => Cell::text("absent"),
         (Some(_), false) => Cell::text("pinned").toned(Tone::Good),
@@ -80,6 +83,8 @@ fn table_row(table: &TableState) -> Vec<Cell> {
 impl Report for Status {
     fn blocks(&self) -> Vec<Block> {
         let mut blocks = vec![Block::Facts(self.facts()), self.table_list()];
+        let unreadable = self.tables.iter().filter_map(|table| table.unreadable.as_ref());
+        blocks.extend(unreadable.map(|why| Block::Note(format!("Unreadable: {why}"))));
         blocks.push(verify::block("garbage", "Garbage", &self.garbage));
         blocks.extend(self.next.iter().map(|next| Block::Note(format!("Next: {next}"))));
         blocks

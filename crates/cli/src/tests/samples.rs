@@ -140,6 +140,7 @@ pub(super) fn status() -> Status {
         rows,
         version: rows.map(|rows| rows / 2),
         drift,
+        unreadable: None,
     };
     Status {
         root: "/data/people".into(),

@@ -79,9 +79,9 @@ pub(super) fn directory_of(location: &str) -> Result<PathBuf, StoreError> {
 
 fn unsupported(location: &str, scheme: &str) -> StoreError {
     let remedy = match scheme {
-        "s3" | "s3+ddb" => "it needs a build with the feature `aws`",
-        "gs" => "it needs a build with the feature `gcp`",
-        "az" | "abfss" => "it needs a build with the feature `azure`",
+        "s3" | "s3+ddb" | "gs" | "az" | "abfss" => {
+            "object stores are not supported yet; give a directory or a `file://` URL"
+        }
         "memory" | "shared-memory" => {
             "an in-memory graph lives inside one program and is opened there"
         }

@@ -69,11 +69,11 @@ async fn every_spelling_of_a_directory_is_one_root() {
 }
 
 #[tokio::test]
-async fn storage_that_this_build_does_not_reach_is_refused_by_what_it_needs() {
-    for (location, needs) in [("s3://b/g", "aws"), ("gs://b/g", "gcp"), ("az://c/g", "azure")] {
+async fn storage_that_this_build_does_not_reach_is_refused_with_what_it_reaches() {
+    for location in ["s3://b/g", "gs://b/g", "az://c/g"] {
         let refused = Store::open(location, Durability::Fsync).unwrap_err();
         assert!(matches!(refused, StoreError::UnsupportedScheme { .. }));
-        assert!(refused.to_string().contains(needs), "{refused}");
+        assert!(refused.to_string().contains("give a directory"), "{refused}");
     }
 }
 

@@ -139,8 +139,11 @@ async fn a_version_that_is_cut_off_anywhere_is_an_error_and_never_a_panic() {
         store.objects().put(&newest, whole.slice(..length).into()).await.unwrap();
         let damaged = store.reopened();
         let opened = TableHandle::open(&damaged, TABLE, &MAIN, Version::Latest).await;
-        assert!(matches!(opened, Err(SubstrateError::Engine { .. })), "{length} bytes: {opened:?}");
+        assert!(
+            matches!(opened, Err(SubstrateError::Damaged { .. })),
+            "{length} bytes: {opened:?}"
+        );
         let found = head(&damaged, TABLE, &MAIN).await;
-        assert!(matches!(found, Err(SubstrateError::Engine { .. })), "{length} bytes: {found:?}");
+        assert!(matches!(found, Err(SubstrateError::Damaged { .. })), "{length} bytes: {found:?}");
     }
 }
