@@ -8,6 +8,7 @@ mod costs;
 mod crash;
 mod judge;
 mod process;
+mod progress;
 mod races;
 mod world;
 mod zombie;

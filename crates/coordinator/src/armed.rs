@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use crate::core::Core;
 use crate::effects::{Effects, apply};
 use crate::error::WriteErrorKind;
+use crate::progress::Progress;
 use crate::receipt::receipt_of_commit;
 use crate::resolve::{Failed, resolve_own};
 use crate::write::Attempted;
@@ -36,18 +37,19 @@ pub(crate) async fn carry_out(
         Ok(armed) => armed,
         Err(kind) => return reply(answer, Err(kind)),
     };
-    match to_publication(core, armed, &state, restarts).await {
+    let branch = core.branch();
+    let progress = Progress::of_armed(core, armed.write().attempt, branch.native.clone());
+    match to_publication(core, armed, &state, restarts, &progress).await {
         Ok((published, commit)) => {
             // H: the caller has its receipt before the records go.
-            let branch = core.branch();
             let receipt = receipt_of_commit(&commit, &branch, restarts);
             let (intent, _) = published.finalize();
             reply(answer, Ok(Attempted::done(WriteOutcome::Committed(receipt))));
-            finalize(core, &intent).await;
+            finalize(core, &intent, &progress.records()).await;
         }
         Err(failed) => {
-            let answered = resolve_own(core, *failed, restarts).await;
-            reply(answer, answered);
+            let attempted = resolve_own(core, *failed, &progress.records(), restarts).await;
+            reply(answer, Ok(attempted));
         }
     }
 }
@@ -85,11 +87,12 @@ async fn to_publication(
     armed: Armed<StagedPayload, GateGuard>,
     state: &ManifestState,
     restarts: u32,
+    progress: &Progress,
 ) -> Result<Publication, Box<Failed>> {
     if let Err(injected) = core.options.hooks.reach(Failpoint::PostArm).await {
         return Err(Failed::injected(armed.into_recovery(), injected));
     }
-    let applied = effects(core, armed, restarts).await?;
+    let applied = effects(core, armed, restarts, progress).await?;
     if let Err(injected) = core.options.hooks.reach(Failpoint::PrePublish).await {
         return Err(Failed::injected(applied.into_recovery(), injected));
     }
@@ -100,8 +103,9 @@ async fn effects(
     core: &Core,
     armed: Armed<StagedPayload, GateGuard>,
     restarts: u32,
+    progress: &Progress,
 ) -> Result<Applied<GateGuard>, Box<Failed>> {
-    match apply(core, &armed, restarts).await {
+    match apply(core, &armed, restarts, progress).await {
         Effects::Complete(achieved) => armed.applied(&achieved).map_err(|(outside, armed)| {
             let steps = vec![OwnSteps::SomeLanded; armed.write().effects.len()];
             Failed::lost(armed.into_recovery(), steps, outside.to_string())
@@ -142,12 +146,11 @@ async fn publish(
 }
 
 /// Best effort: whatever is left, the next barrier removes.
-async fn finalize(core: &Core, intent: &Intent) {
+async fn finalize(core: &Core, intent: &Intent, records: &RecordSet) {
     if core.options.hooks.reach(Failpoint::PreIntentDelete).await.is_err() {
         return;
     }
-    let records = RecordSet { intent: true, ..RecordSet::default() };
-    if let Err(error) = core.delete_records(intent.attempt, &records).await {
+    if let Err(error) = core.delete_records(intent.attempt, records).await {
         tracing::warn!(attempt = %intent.attempt, %error, "the intent stays for the next barrier");
     }
 }

@@ -10,6 +10,7 @@ use graphwrite_substrate::Landing;
 
 use crate::Injected;
 use crate::core::Core;
+use crate::progress::Progress;
 
 /// How often a step whose fate is not known is sent again. A staged commit lands at most once, so
 /// sending it again asks the storage once more and can do no harm (K1).
@@ -48,9 +49,10 @@ pub(crate) async fn apply(
     core: &Core,
     armed: &Armed<StagedPayload, GateGuard>,
     restarts: u32,
+    progress: &Progress,
 ) -> Effects {
     if core.options.hooks.wants(Failpoint::PostEffect) {
-        return one_by_one(core, armed).await;
+        return one_by_one(core, armed, progress).await;
     }
     let effects = &armed.write().effects;
     let count = effects.len();
@@ -58,13 +60,13 @@ pub(crate) async fn apply(
     let first = if restarts > 0 { contested() } else { None };
     let mut ended: Vec<Ended> = (0..count).map(|_| Ended::NotIssued).collect();
     if let Some(first) = first {
-        ended[first] = perform(core, armed, first).await;
+        ended[first] = perform(core, armed, first, progress).await;
         if !matches!(ended[first], Ended::Landed(_)) {
             return judge(ended);
         }
     }
     let rest: Vec<usize> = (0..count).filter(|index| Some(*index) != first).collect();
-    let results = join_all(rest.iter().map(|index| perform(core, armed, *index))).await;
+    let results = join_all(rest.iter().map(|index| perform(core, armed, *index, progress))).await;
     for (index, result) in rest.into_iter().zip(results) {
         ended[index] = result;
     }
@@ -72,11 +74,15 @@ pub(crate) async fn apply(
 }
 
 /// With a failpoint between effects, the one that stops is known.
-async fn one_by_one(core: &Core, armed: &Armed<StagedPayload, GateGuard>) -> Effects {
+async fn one_by_one(
+    core: &Core,
+    armed: &Armed<StagedPayload, GateGuard>,
+    progress: &Progress,
+) -> Effects {
     let count = armed.write().effects.len();
     let mut ended = Vec::with_capacity(count);
     for index in 0..count {
-        ended.push(perform(core, armed, index).await);
+        ended.push(perform(core, armed, index, progress).await);
         if let Err(injected) = core.options.hooks.reach(Failpoint::PostEffect).await {
             return Effects::Injected(injected);
         }
@@ -84,7 +90,12 @@ async fn one_by_one(core: &Core, armed: &Armed<StagedPayload, GateGuard>) -> Eff
     judge(ended)
 }
 
-async fn perform(core: &Core, armed: &Armed<StagedPayload, GateGuard>, index: usize) -> Ended {
+async fn perform(
+    core: &Core,
+    armed: &Armed<StagedPayload, GateGuard>,
+    index: usize,
+    progress: &Progress,
+) -> Ended {
     let mut resends = 0;
     loop {
         let permit = armed.permit();
@@ -92,6 +103,7 @@ async fn perform(core: &Core, armed: &Armed<StagedPayload, GateGuard>, index: us
             graphwrite_adapters::perform(index as u32, armed.payload(), &permit, &core.store);
         match Box::pin(step).await {
             Ok(Landing::Landed { version, .. }) => {
+                progress.landed(core).await;
                 return Ended::Landed(Pin { version: version.version, tx_uuid: version.tx_uuid });
             }
             Ok(Landing::SlotTaken { winner }) => return Ended::Refused(taken(winner)),

@@ -17,6 +17,7 @@ mod hooks;
 mod options;
 mod port;
 mod process;
+mod progress;
 mod receipt;
 mod recover;
 mod report;

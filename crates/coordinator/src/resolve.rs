@@ -45,25 +45,36 @@ impl Failed {
     }
 }
 
-/// Resolves an attempt of this process.
-pub(crate) async fn resolve_own(core: &Arc<Core>, failed: Failed, restarts: u32) -> Answered {
+/// Resolves an attempt of this process that has left `records`. Effects may have been issued, so what
+/// cannot be established is an outcome, never an error.
+pub(crate) async fn resolve_own(
+    core: &Arc<Core>,
+    failed: Failed,
+    records: &RecordSet,
+    restarts: u32,
+) -> Attempted {
     let Failed { intent, gates, why } = failed;
     let (steps, reason) = match why {
         Why::Lost { steps, reason } => (steps, reason),
         Why::Injected(injected) => {
-            return Ok(Attempted::done(unknown(&intent, injected.to_string())));
+            return Attempted::done(unknown(&intent, injected.to_string()));
         }
     };
     let port = Port::new(core);
     let mode = RecoveryMode::Full(Full::granted());
     let interpreter = Interpreter::new(&port, &mode, &core.options.waits);
-    let records = RecordSet { intent: true, ..RecordSet::default() };
     let resolved =
-        Box::pin(interpreter.resolve(&intent, &records, &Owner::OwnStopped { steps })).await;
+        Box::pin(interpreter.resolve(&intent, records, &Owner::OwnStopped { steps })).await;
     drop(gates);
+    let open = |fault: &dyn std::fmt::Display| {
+        Attempted::done(unknown(&intent, format!("{reason}; then {fault}")))
+    };
     match resolved {
-        Ok(resolution) => answer(core, &intent, resolution, reason, restarts).await,
-        Err(fault) => Ok(Attempted::done(unknown(&intent, format!("{reason}; then {fault}")))),
+        Ok(resolution) => {
+            let answered = answer(core, &intent, resolution, reason.clone(), restarts).await;
+            answered.unwrap_or_else(|kind| open(&kind))
+        }
+        Err(fault) => open(&fault),
     }
 }
 
