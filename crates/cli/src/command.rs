@@ -4,6 +4,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::str::FromStr;
 
@@ -90,6 +91,7 @@ pub(crate) struct OutputArgs {
 #[derive(Debug, Args)]
 pub(crate) struct GraphArgs {
     /// Directory of the graph
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) graph: String,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -98,6 +100,7 @@ pub(crate) struct GraphArgs {
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
     /// Directory of the new graph; it is created if it is missing
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) graph: String,
     /// Schema of the graph, a TOML file
     #[arg(long, value_name = "FILE")]
@@ -115,6 +118,7 @@ pub(crate) struct InitArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
     /// Directory of the graph
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) graph: String,
     /// Rows as JSON lines; `-` reads standard input
     #[arg(long, value_name = "FILE")]
@@ -147,6 +151,7 @@ pub(crate) struct LoadArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     /// Directory of the graph
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) graph: String,
     /// Only the rows of this type
     #[arg(long, value_name = "TYPE")]
@@ -159,6 +164,7 @@ pub(crate) struct ExportArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     /// Directory of the graph
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) graph: String,
     /// How many commits to list
     #[arg(long, value_name = "N", default_value = "20")]
@@ -170,6 +176,7 @@ pub(crate) struct LogArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CommitShowArgs {
     /// Directory of the graph
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) graph: String,
     /// The commit
     pub(crate) commit: CommitId,
@@ -180,6 +187,7 @@ pub(crate) struct CommitShowArgs {
 #[derive(Debug, Args)]
 pub(crate) struct IntentArgs {
     /// Directory of the graph
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) graph: String,
     /// The attempt that left the intent, as `intent list` shows it
     pub(crate) attempt: AttemptId,
@@ -190,6 +198,7 @@ pub(crate) struct IntentArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ResolveArgs {
     /// Directory of the graph
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) graph: String,
     /// The attempt to resolve; without it, all of them
     pub(crate) attempt: Option<AttemptId>,

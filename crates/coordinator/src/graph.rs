@@ -186,11 +186,6 @@ impl Graph {
     pub async fn settled(&self) {
         self.core.background.idle().await;
     }
-
-    /// The attempt ids that this process is running, for diagnosis.
-    pub fn is_live(&self, attempt: AttemptId) -> bool {
-        graphwrite_recovery::LocalProcess::is_live(self.core.options.process.as_ref(), attempt)
-    }
 }
 
 impl From<CommitRow> for CommitInfo {

@@ -11,6 +11,7 @@ mod core;
 mod effects;
 mod env;
 mod error;
+mod fence;
 mod graph;
 mod healed;
 mod hooks;

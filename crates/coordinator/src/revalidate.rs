@@ -7,13 +7,14 @@ use std::sync::Arc;
 use futures::future::try_join_all;
 use graphwrite_manifest::{ManifestState, PinMove, Transition};
 use graphwrite_protocol_types::{
-    AttemptId, Effect, Footprint, Observed, Pin, PreState, PreparedWrite, TableIdentity,
+    AttemptId, Footprint, Observed, Pin, PreState, PreparedWrite, TableIdentity,
 };
 use graphwrite_recovery::LocalProcess;
-use graphwrite_substrate::{IntentError, RecoveryListing, SlotAction, head, read_slot};
+use graphwrite_substrate::{IntentError, RecoveryListing, head};
 
 use crate::core::Core;
 use crate::error::WriteErrorKind;
+use crate::fence::is_fence_above;
 
 /// Reads what the plan of `write` is compared with. A fence directly above a pin is adopted on the
 /// way; the plan then does not hold, and the next attempt starts from the moved pin.
@@ -58,28 +59,14 @@ async fn adopt_fences(
         else {
             continue;
         };
-        if is_fence_above(core, effect, pin, found).await? {
+        let target = &effect.target;
+        if is_fence_above(&core.store, &target.path, &target.physical_ref, pin, found).await? {
             let adoption =
-                PinMove { identity: effect.target.identity, from: pin.clone(), to: found.clone() };
+                PinMove { identity: target.identity, from: pin.clone(), to: found.clone() };
             let _ = core.manifest.publish(Transition::AdoptFence(adoption), state).await?;
         }
     }
     Ok(())
-}
-
-async fn is_fence_above(
-    core: &Core,
-    effect: &Effect,
-    pin: &Pin,
-    found: &Pin,
-) -> Result<bool, WriteErrorKind> {
-    if found.version != pin.version + 1 || found.tx_uuid.as_fence().is_none() {
-        return Ok(false);
-    }
-    let target = &effect.target;
-    let (path, physical_ref) = (target.path.as_str(), &target.physical_ref);
-    let slot = read_slot(&core.store, path, physical_ref, found.version).await?;
-    Ok(slot.is_some_and(|slot| slot.action == SlotAction::EmptyAppend))
 }
 
 /// The armed intents that concern the plan. An attempt that is live in this process is ordered by

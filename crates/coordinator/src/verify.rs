@@ -12,9 +12,10 @@ use graphwrite_manifest::{Manifest, ManifestState};
 use graphwrite_protocol_types::{CommitId, LiveHead, NativeBranch, TableIdentity};
 use graphwrite_recovery::{BlockingObject, Explanation};
 use graphwrite_schema::GraphSchema;
-use graphwrite_substrate::{SlotAction, TableHandle, read_slot};
+use graphwrite_substrate::TableHandle;
 
 use crate::core::Core;
+use crate::fence::is_fence_above;
 use crate::recover::probe;
 use crate::report::{Finding, Severity, VerifyReport};
 use crate::snapshot::open_pinned;
@@ -168,14 +169,11 @@ impl Check {
         let message = format!("HEAD is {text}, published is {}", live.pin);
         let explained = self.unsettled.contains(live.path.as_str());
         let fence = match &found {
-            Some(pin)
-                if pin.version == live.pin.version + 1 && pin.tx_uuid.as_fence().is_some() =>
-            {
-                let path = live.path.as_str();
-                let slot = read_slot(&core.store, path, &live.physical_ref, pin.version).await?;
-                slot.is_some_and(|slot| slot.action == SlotAction::EmptyAppend)
+            Some(found) => {
+                let (path, physical_ref) = (&live.path, &live.physical_ref);
+                is_fence_above(&core.store, path, physical_ref, &live.pin, found).await?
             }
-            _ => false,
+            None => false,
         };
         match (explained, fence) {
             (true, _) => self.add(Severity::Note, "unpublished_head", name, message),

@@ -135,11 +135,6 @@ impl Effect {
         }
     }
 
-    /// The transaction of the step at `version`, if a step is planned there.
-    pub fn step_at(&self, version: u64) -> Option<&PlannedStep> {
-        self.steps.iter().find(|step| step.version() == version)
-    }
-
     /// The pin that the complete effect leaves, where it is known before the effect ran.
     pub fn exact_post(&self) -> Option<&Pin> {
         match &self.post {

@@ -34,11 +34,6 @@ macro_rules! ulid_id {
                 Self(Ulid::from_parts(env.unix_millis(), env.random_u128()).0)
             }
 
-            /// Milliseconds since the Unix epoch at which the identity was minted.
-            pub fn minted_at_unix_ms(self) -> u64 {
-                Ulid(self.0).timestamp_ms()
-            }
-
             /// The identity as a number.
             pub fn as_u128(self) -> u128 {
                 self.0

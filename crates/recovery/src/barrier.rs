@@ -34,7 +34,7 @@ pub enum BarrierOutcome {
 
 /// An object among the branch's records that cannot be understood. It is left as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{object}` blocks writes to this branch: {reason}. {remedy}")]
+#[error("`{object}` blocks writes to this branch: {reason}")]
 pub struct BlockingObject {
     /// Its name.
     pub object: String,

@@ -81,6 +81,8 @@ fn what_cannot_be_parsed_is_a_usage_error_and_says_so_on_the_error_stream_only()
     let lines = [
         "graphwrite",
         "graphwrite nonsense",
+        "graphwrite init  --schema s",
+        "graphwrite status ",
         "graphwrite load g",
         "graphwrite load g --data d --nonsense",
         "graphwrite load g --data d --mode overwrite",
