@@ -32,7 +32,7 @@ impl Default for GraphOptions {
             process: ProcessContext::global(),
             waits: WaitRules::default(),
             gate_wait_max: Duration::from_secs(30),
-            restarts_max: 16,
+            restarts_max: 32,
             hooks: Arc::new(NoHooks),
         }
     }
