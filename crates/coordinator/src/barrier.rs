@@ -9,8 +9,8 @@ use graphwrite_recovery::BarrierOutcome;
 use crate::core::Core;
 use crate::error::WriteErrorKind;
 use crate::healed::Healed;
+use crate::operation::Write;
 use crate::port::Port;
-use crate::write::Write;
 
 /// Runs the barrier and notes what it ended; an answer means that the request cannot go on.
 pub(crate) async fn clear_the_way(

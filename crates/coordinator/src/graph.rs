@@ -16,11 +16,12 @@ use graphwrite_schema::GraphSchema;
 use graphwrite_substrate::Store;
 
 use crate::core::Core;
+use crate::operation::schema_of;
 use crate::recover::{PendingIntents, RecoverRequest, pending, recover};
 use crate::report::{CommitInfo, StatusReport, VerifyReport};
 use crate::status::status;
 use crate::verify::verify;
-use crate::write::{schema_of, write};
+use crate::write::write;
 use crate::{
     CreateError, GraphOptions, LoadRequest, OpenError, ReadError, RecoverError, Snapshot,
     WriteError,

@@ -4,7 +4,6 @@
 // Futures over Lance's types are deep; here they are proven `Send` once, for every caller.
 #![recursion_limit = "256"]
 
-mod armed;
 mod background;
 mod barrier;
 mod core;
@@ -15,6 +14,8 @@ mod fence;
 mod graph;
 mod healed;
 mod hooks;
+mod lane;
+mod operation;
 mod options;
 mod port;
 mod process;
@@ -24,6 +25,7 @@ mod recover;
 mod report;
 mod request;
 mod resolve;
+mod restart;
 mod revalidate;
 mod snapshot;
 mod status;

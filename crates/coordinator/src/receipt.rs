@@ -3,7 +3,7 @@
 use graphwrite_manifest::{CommitRow, ManifestState};
 use graphwrite_protocol_types::{AttemptId, BranchToken, Receipt, TableSummary, WriterKind};
 
-use crate::write::Write;
+use crate::operation::Write;
 
 /// The receipt of a commit that is visible.
 pub(crate) fn receipt_of_commit(row: &CommitRow, branch: &BranchToken, restarts: u32) -> Receipt {

@@ -4,16 +4,15 @@
 use std::sync::Arc;
 
 use graphwrite_gates::GateGuard;
-use graphwrite_protocol_types::{Full, Intent, RecoveryMode, Unresolved, WriteOutcome};
+use graphwrite_protocol_types::{Full, Intent, RecoveryMode, Unknown, Unresolved, WriteOutcome};
 use graphwrite_recovery::{Interpreter, OwnSteps, Owner, RecordSet, Resolution};
 
 use crate::Injected;
-use crate::armed::{Answered, unknown};
 use crate::core::Core;
 use crate::error::WriteErrorKind;
 use crate::port::Port;
 use crate::receipt::receipt_of_commit;
-use crate::write::{Attempted, Obstacle};
+use crate::restart::{Attempted, Obstacle};
 
 /// An armed attempt that stopped.
 #[derive(Debug)]
@@ -84,7 +83,7 @@ async fn answer(
     resolution: Resolution,
     reason: String,
     restarts: u32,
-) -> Answered {
+) -> Result<Attempted, WriteErrorKind> {
     match resolution {
         Resolution::Committed { .. } => committed(core, intent, restarts).await,
         // Somebody else ended it; which way, the manifest says.
@@ -112,7 +111,11 @@ async fn answer(
     }
 }
 
-async fn committed(core: &Core, intent: &Intent, restarts: u32) -> Answered {
+async fn committed(
+    core: &Core,
+    intent: &Intent,
+    restarts: u32,
+) -> Result<Attempted, WriteErrorKind> {
     let state = core.manifest.state().await?;
     let commit = state.commit(intent.lineage.commit).await?;
     let row = commit.ok_or_else(|| WriteErrorKind::Internal {
@@ -127,4 +130,14 @@ pub(crate) fn table_of(intent: &Intent, effect: u32) -> Option<String> {
     let identity = intent.effects.get(effect as usize)?.target.identity;
     let named = intent.lineage.tables.iter().find(|table| table.identity == identity);
     Some(named.map_or_else(|| identity.to_string(), |table| table.name.clone()))
+}
+
+/// What is said of an attempt whose fate is open.
+fn unknown(intent: &Intent, cause: String) -> WriteOutcome {
+    WriteOutcome::OutcomeUnknown(Unknown {
+        operation: intent.operation.clone(),
+        attempt: intent.attempt,
+        branch: intent.branch.clone(),
+        cause,
+    })
 }

@@ -2,61 +2,35 @@
 //! one before it; what a stage does in detail has a file of its own, what it means does not.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use graphwrite_adapters::{LoadAdapter, LoadPlan, PrepareContext, StagedPayload, request_digest};
+use graphwrite_adapters::{LoadPlan, StagedPayload};
 use graphwrite_gates::{GateGuard, GateSet};
-use graphwrite_manifest::ManifestState;
+use graphwrite_manifest::{CommitRow, ManifestError, ManifestState, PublishOutcome, Transition};
 use graphwrite_protocol_types::{
-    AttemptId, Conflict, Failpoint, Footprint, NotValid, OperationId, PreparedWrite, Purpose,
-    RequestDigest, Revalidated, Unknown, WriteOutcome,
+    Applied, Armed, AttemptId, Failpoint, Intent, PreparedWrite, Published, Purpose, Revalidated,
+    Unknown, WriteOutcome,
 };
-use graphwrite_schema::GraphSchema;
+use graphwrite_recovery::{OwnSteps, RecordSet};
+use graphwrite_substrate::Arming;
 use tokio::sync::oneshot;
 
-use crate::armed::carry_out;
 use crate::barrier::clear_the_way;
 use crate::core::Core;
+use crate::effects::{Effects, apply};
 use crate::error::WriteErrorKind;
 use crate::healed::Healed;
+use crate::lane::enter_lane;
+use crate::operation::Write;
 use crate::process::LiveAttempt;
+use crate::progress::Progress;
 use crate::receipt::{receipt_of_commit, receipt_of_no_change};
+use crate::resolve::{Failed, resolve_own};
+use crate::restart::{Attempted, Obstacle, give_up, pause};
 use crate::revalidate::observe;
-use crate::{LoadRequest, ReadError, WriteError};
+use crate::{LoadRequest, WriteError};
 
-/// A request with everything that stays the same over its attempts.
-#[derive(Debug)]
-pub(crate) struct Write {
-    pub(crate) request: LoadRequest,
-    pub(crate) operation: OperationId,
-    pub(crate) digest: RequestDigest,
-    /// Whether the caller chose the id, so that it may have been used before.
-    is_callers_id: bool,
-}
-
-/// How one attempt ended.
-#[derive(Debug)]
-pub(crate) enum Attempted {
-    /// With an answer.
-    Done(Box<WriteOutcome>),
-    /// Without effect, because of this: recompute, do not patch (RFC 3.4).
-    Again(Obstacle),
-}
-
-/// Why a request is prepared again.
-#[derive(Debug)]
-pub(crate) enum Obstacle {
-    /// Stage D found that the plan no longer holds.
-    NotValid(NotValid),
-    /// Somebody was faster; if the attempt had been armed, it was taken back.
-    Overtaken(String),
-}
-
-impl Attempted {
-    pub(crate) fn done(outcome: WriteOutcome) -> Self {
-        Self::Done(Box::new(outcome))
-    }
-}
+/// The answer of one attempt; an error only before anything was armed.
+type Answered = Result<Attempted, WriteErrorKind>;
 
 /// Performs `request`: attempts until one ends with an answer.
 pub(crate) async fn write(
@@ -168,136 +142,139 @@ async fn in_own_task(
     answered.await.unwrap_or(Ok(Attempted::done(WriteOutcome::OutcomeUnknown(unknown))))
 }
 
-impl Write {
-    fn new(core: &Core, request: LoadRequest) -> Self {
-        let minted = || OperationId::mint(core.options.env.as_ref());
-        Self {
-            operation: request.operation.clone().unwrap_or_else(minted),
-            is_callers_id: request.operation.is_some(),
-            digest: request_digest(request.mode, &request.input),
-            request,
-        }
-    }
-
-    /// The answer that the request had before, or the one that it has without any work. An id that
-    /// this call minted and has not attempted cannot have been used.
-    async fn earlier_answer(
-        &self,
-        state: &ManifestState,
-        restarts: u32,
-    ) -> Result<Option<WriteOutcome>, WriteErrorKind> {
-        if (self.is_callers_id || restarts > 0)
-            && let Some(outcome) = self.earlier_commit(state).await?
-        {
-            return Ok(Some(outcome));
-        }
-        let actual = state.base().graph_head;
-        Ok(match self.request.expect_head {
-            Some(expected) if expected != actual => {
-                let conflict = Conflict::ExpectedHead { expected: expected.0, actual: actual.0 };
-                Some(WriteOutcome::Conflict(conflict))
-            }
-            _ => None,
-        })
-    }
-
-    async fn earlier_commit(
-        &self,
-        state: &ManifestState,
-    ) -> Result<Option<WriteOutcome>, WriteErrorKind> {
-        let Some(row) = state.outcome_of_operation(&self.operation).await? else { return Ok(None) };
-        let Some(commit) = row.commit() else { return Ok(None) };
-        if row.request != self.digest {
-            return Ok(Some(WriteOutcome::Conflict(Conflict::OperationReused { commit })));
-        }
-        let commit = state.commit(commit).await?.ok_or_else(|| WriteErrorKind::Internal {
-            reason: format!("commit {commit} has an outcome row but no lineage row"),
-        })?;
-        let receipt = receipt_of_commit(&commit, &state.base().branch, 0);
-        Ok(Some(WriteOutcome::Committed(receipt)))
-    }
-
-    async fn prepare(
-        &self,
-        core: &Core,
-        state: &ManifestState,
-        attempt: AttemptId,
-    ) -> Result<LoadPlan, WriteErrorKind> {
-        let schema = schema_of(state)?;
-        let context = PrepareContext {
-            store: &core.store,
-            base: state.base(),
-            schema: &schema,
-            domain: state.domain(),
-            attempt,
-            operation: &self.operation,
-            actor: &self.request.actor,
-            message: self.request.message.as_deref(),
-            expected_head: self.request.expect_head,
-            env: core.options.env.as_ref(),
-        };
-        let adapter = LoadAdapter::new(self.request.mode);
-        let plan = adapter.prepare(&context, &self.request.input);
-        Box::pin(plan).await.map_err(WriteErrorKind::Load)
-    }
-
-    /// What the request reads and writes, as far as it is known before its base is (RFC 4.1): the
-    /// tables of its rows, the node tables that its edges name, and the edge tables that set a
-    /// minimum for its nodes.
-    pub(crate) fn footprint(&self, core: &Core) -> Result<Footprint, WriteErrorKind> {
-        let schema = schema_of(&core.manifest.known_state())?;
-        let mut footprint = Footprint::default();
-        for table in self.request.input.tables() {
-            footprint.written.insert(table.identity());
-            let Some(declared) = schema.by_identity(table.identity()) else { continue };
-            let ends = declared.edge().map(|edge| [edge.from, edge.to]);
-            let nodes = ends.into_iter().flatten().filter_map(|node| schema.by_table(node));
-            footprint.probed.extend(nodes.map(|node| node.identity));
-            let minimums = schema
-                .edges_touching(declared.identity.table)
-                .filter(|edge| edge.edge().is_some_and(|edge| edge.cardinality.min > 0));
-            footprint.probed.extend(minimums.map(|edge| edge.identity));
-        }
-        Ok(footprint)
-    }
-}
-
-pub(crate) fn schema_of(state: &ManifestState) -> Result<GraphSchema, ReadError> {
-    Ok(GraphSchema::from_bytes(state.schema_canonical())?)
-}
-
 fn gates_of(write: &PreparedWrite) -> GateSet {
     let targets = write.effects.iter().map(|effect| &effect.target);
     let keys = targets.map(|target| (target.physical_ref.to_string(), target.identity));
     GateSet::for_writer(write.base.branch.native.as_str(), keys)
 }
 
-/// Requests of one process that have lost queue up for their tables and are prepared again one after
-/// the other, until they have their answer; new ones line up behind them. Else every one of them
-/// would spoil the base of all that wait behind it, and the same one could lose for ever. This is a
-/// courtesy, not a gate: nothing depends on it, and who waits too long goes on without.
-async fn enter_lane(core: &Core, write: &Write) -> Option<GateGuard> {
-    let Footprint { written, probed, .. } = write.footprint(core).ok()?;
-    let tables = written.union(&probed).map(|table| ("again".to_owned(), *table));
-    let set = GateSet::for_writer(core.branch().native.as_str(), tables);
-    core.lanes.acquire(set, &write.operation, core.options.gate_wait_max).await.ok()
-}
-
-/// Restarts are bounded and jittered, so that writers that met once do not meet for ever.
-async fn pause(core: &Core, restarts: u32) {
-    let ceiling_ms = 1_u64 << restarts.min(8);
-    let jittered_ms = core.options.env.random_u128() as u64 % ceiling_ms;
-    tokio::time::sleep(Duration::from_millis(jittered_ms)).await;
-}
-
-fn give_up(attempts: u32, obstacle: Obstacle) -> Result<WriteOutcome, WriteErrorKind> {
-    let last = match obstacle {
-        // No intent and no fence explains it: it was not made by this protocol.
-        Obstacle::NotValid(NotValid::HeadMoved { identity, pin, found }) => {
-            return Err(WriteErrorKind::UnexplainedHead { identity, pin, found });
-        }
-        Obstacle::NotValid(not_valid) => not_valid.to_string(),
-        Obstacle::Overtaken(reason) => reason,
+/// Takes a revalidated attempt to its end and sends the answer as soon as it is certain.
+async fn carry_out(
+    core: &Arc<Core>,
+    revalidated: Revalidated<StagedPayload, GateGuard>,
+    state: ManifestState,
+    restarts: u32,
+    answer: oneshot::Sender<Answered>,
+) {
+    // E: the intent is durable before the first effect (RFC 3.2).
+    let armed = match arm(core, revalidated).await {
+        Ok(armed) => armed,
+        Err(kind) => return reply(answer, Err(kind)),
     };
-    Ok(WriteOutcome::Conflict(Conflict::RetriesExhausted { attempts, last }))
+    let branch = core.branch();
+    let progress = Progress::of_armed(core, armed.write().attempt, branch.native.clone());
+    match to_publication(core, armed, &state, restarts, &progress).await {
+        Ok((published, commit)) => {
+            // H: the caller has its receipt before the records go.
+            let receipt = receipt_of_commit(&commit, &branch, restarts);
+            let (intent, _) = published.finalize();
+            reply(answer, Ok(Attempted::done(WriteOutcome::Committed(receipt))));
+            finalize(core, &intent, &progress.records()).await;
+        }
+        Err(failed) => {
+            let attempted = resolve_own(core, *failed, &progress.records(), restarts).await;
+            reply(answer, Ok(attempted));
+        }
+    }
+}
+
+fn reply(answer: oneshot::Sender<Answered>, answered: Answered) {
+    // The caller may be gone; the attempt has run to its end all the same.
+    let _ = answer.send(answered);
+}
+
+async fn arm(
+    core: &Core,
+    revalidated: Revalidated<StagedPayload, GateGuard>,
+) -> Result<Armed<StagedPayload, GateGuard>, WriteErrorKind> {
+    core.options.hooks.reach(Failpoint::PreArm).await?;
+    let owner = core.options.process.owner();
+    let intent = revalidated.intent(owner, core.options.env.unix_micros());
+    let attempt = intent.attempt;
+    match core.intents.arm(intent).await {
+        Ok(Arming::Armed(durable)) => Ok(revalidated.arm(*durable)?),
+        Ok(Arming::NameTaken) => Err(WriteErrorKind::Internal {
+            reason: format!("the records of attempt {attempt} exist already"),
+        }),
+        // No effect was issued under it, and none will be: if it is there, the next barrier closes
+        // it.
+        Ok(Arming::Unknown(cause)) => Err(WriteErrorKind::ArmUnknown { attempt, cause }),
+        Err(cause) => Err(WriteErrorKind::Arm { attempt, cause: Box::new(cause) }),
+    }
+}
+
+type Publication = (Published<GateGuard>, Box<CommitRow>);
+
+/// F and G: every effect, then the one manifest commit that makes them visible.
+async fn to_publication(
+    core: &Core,
+    armed: Armed<StagedPayload, GateGuard>,
+    state: &ManifestState,
+    restarts: u32,
+    progress: &Progress,
+) -> Result<Publication, Box<Failed>> {
+    if let Err(injected) = core.options.hooks.reach(Failpoint::PostArm).await {
+        return Err(Failed::injected(armed.into_recovery(), injected));
+    }
+    let applied = effects(core, armed, restarts, progress).await?;
+    if let Err(injected) = core.options.hooks.reach(Failpoint::PrePublish).await {
+        return Err(Failed::injected(applied.into_recovery(), injected));
+    }
+    publish(core, applied, state).await
+}
+
+async fn effects(
+    core: &Core,
+    armed: Armed<StagedPayload, GateGuard>,
+    restarts: u32,
+    progress: &Progress,
+) -> Result<Applied<GateGuard>, Box<Failed>> {
+    match apply(core, &armed, restarts, progress).await {
+        Effects::Complete(achieved) => armed.applied(&achieved).map_err(|(outside, armed)| {
+            let steps = vec![OwnSteps::SomeLanded; armed.write().effects.len()];
+            Failed::lost(armed.into_recovery(), steps, outside.to_string())
+        }),
+        Effects::Lost { steps, reason } => Err(Failed::lost(armed.into_recovery(), steps, reason)),
+        Effects::Injected(injected) => Err(Failed::injected(armed.into_recovery(), injected)),
+    }
+}
+
+async fn publish(
+    core: &Core,
+    applied: Applied<GateGuard>,
+    state: &ManifestState,
+) -> Result<Publication, Box<Failed>> {
+    let transition = Transition::Commit { intent: applied.intent(), delta: applied.delta() };
+    let outcome = core.manifest.publish(transition, state).await;
+    let reason = match outcome {
+        Ok(PublishOutcome::Committed { state, commit }) => {
+            let published = applied.published(state.base().manifest.clone());
+            if let Err(injected) = core.options.hooks.reach(Failpoint::PostPublish).await {
+                tracing::warn!(%injected, "the commit is visible; its records stay");
+            }
+            return Ok((published, commit));
+        }
+        Ok(PublishOutcome::Stale { stale, .. }) => stale.to_string(),
+        Ok(PublishOutcome::AlreadyDecided { .. }) => {
+            "the attempt was stalled and another process closed it".to_owned()
+        }
+        Ok(PublishOutcome::OperationTaken { .. }) => {
+            "the same operation was committed by another attempt".to_owned()
+        }
+        Ok(other) => format!("the manifest answered {other:?}"),
+        Err(ManifestError::Unknown { cause, .. }) => cause.to_string(),
+        Err(error) => error.to_string(),
+    };
+    let steps = vec![OwnSteps::SomeLanded; applied.write().effects.len()];
+    Err(Failed::lost(applied.into_recovery(), steps, reason))
+}
+
+/// Best effort: whatever is left, the next barrier removes.
+async fn finalize(core: &Core, intent: &Intent, records: &RecordSet) {
+    if core.options.hooks.reach(Failpoint::PreIntentDelete).await.is_err() {
+        return;
+    }
+    if let Err(error) = core.delete_records(intent.attempt, records).await {
+        tracing::warn!(attempt = %intent.attempt, %error, "the intent stays for the next barrier");
+    }
 }
