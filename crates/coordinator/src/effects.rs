@@ -104,7 +104,7 @@ async fn perform(
         match Box::pin(step).await {
             Ok(Landing::Landed { version, .. }) => {
                 progress.landed(core).await;
-                return Ended::Landed(Pin { version: version.version, tx_uuid: version.tx_uuid });
+                return Ended::Landed(version.pin());
             }
             Ok(Landing::SlotTaken { winner }) => return Ended::Refused(taken(winner)),
             Ok(Landing::Unknown(cause)) if resends < RESENDS_MAX => {

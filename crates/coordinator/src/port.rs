@@ -30,6 +30,14 @@ pub enum PortError {
     /// The storage or the manifest failed.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// The interpreter named an effect that the intent does not have; a fault of ours.
+    #[error("attempt {attempt} has no effect {effect}")]
+    NoSuchEffect {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Index of the effect.
+        effect: u32,
+    },
     /// A failpoint was told to fail.
     #[error(transparent)]
     Injected(#[from] Injected),
@@ -122,8 +130,7 @@ fn recorded(outcome: &PublishOutcome) -> Recorded {
 
 fn effect_of(intent: &Intent, effect: u32) -> Result<&Effect, PortError> {
     let known = intent.effects.get(effect as usize);
-    // The interpreter takes the index from the same intent.
-    known.ok_or_else(|| PortError::Read(ReadError::NoSuchType { name: format!("effect {effect}") }))
+    known.ok_or(PortError::NoSuchEffect { attempt: intent.attempt, effect })
 }
 
 impl RecoveryPort for Port {
@@ -168,7 +175,7 @@ impl RecoveryPort for Port {
         let (path, physical_ref) = (effect.target.path.as_str(), &effect.target.physical_ref);
         let newest = match head(&self.core.store, path, physical_ref).await {
             Ok(None) => return Ok(RefFacts::Absent),
-            Ok(Some(newest)) => Pin { version: newest.version, tx_uuid: newest.tx_uuid },
+            Ok(Some(newest)) => newest.pin(),
             Err(SubstrateError::Store(error)) => return Err(error.into()),
             Err(error) => return Ok(RefFacts::Unreadable { reason: error.to_string() }),
         };

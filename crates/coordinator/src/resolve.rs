@@ -126,10 +126,10 @@ async fn committed(
 }
 
 /// The name under which the intent knew the table of an effect.
-pub(crate) fn table_of(intent: &Intent, effect: u32) -> Option<String> {
+fn table_of(intent: &Intent, effect: u32) -> Option<String> {
     let identity = intent.effects.get(effect as usize)?.target.identity;
-    let named = intent.lineage.tables.iter().find(|table| table.identity == identity);
-    Some(named.map_or_else(|| identity.to_string(), |table| table.name.clone()))
+    let named = intent.table_name(identity);
+    Some(named.map_or_else(|| identity.to_string(), str::to_owned))
 }
 
 /// What is said of an attempt whose fate is open.

@@ -39,8 +39,7 @@ async fn heads_of(core: &Core, write: &PreparedWrite) -> Result<Heads, WriteErro
     let reads = existing.map(|effect| async move {
         let target = &effect.target;
         let newest = head(&core.store, target.path.as_str(), &target.physical_ref).await?;
-        let pin = newest.map(|newest| Pin { version: newest.version, tx_uuid: newest.tx_uuid });
-        Ok::<_, WriteErrorKind>((target.identity, pin))
+        Ok::<_, WriteErrorKind>((target.identity, newest.map(|newest| newest.pin())))
     });
     Ok(try_join_all(reads).await?.into_iter().collect())
 }

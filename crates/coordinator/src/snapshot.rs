@@ -82,7 +82,7 @@ pub(crate) async fn open_pinned(store: &Store, head: &LiveHead) -> Result<TableH
     if found.tx_uuid == head.pin.tx_uuid {
         return Ok(table);
     }
-    Err(lost(head, Some(Pin { version: found.version, tx_uuid: found.tx_uuid.clone() })))
+    Err(lost(head, Some(found.pin())))
 }
 
 fn lost(head: &LiveHead, found: Option<Pin>) -> ReadError {

@@ -66,5 +66,5 @@ async fn read_table(
 /// HEAD of the ref of a live head.
 pub(crate) async fn newest(core: &Core, live: &LiveHead) -> Result<Option<Pin>, ReadError> {
     let found = head(&core.store, live.path.as_str(), &live.physical_ref).await?;
-    Ok(found.map(|found| Pin { version: found.version, tx_uuid: found.tx_uuid }))
+    Ok(found.map(|found| found.pin()))
 }

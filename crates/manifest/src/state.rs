@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use graphwrite_protocol_types::{BaseView, BranchToken, FormatStamp, IdentityDomain, Pin};
+use graphwrite_protocol_types::{BaseView, BranchToken, FormatStamp, IdentityDomain};
 use graphwrite_substrate::{TableHandle, TableVersion};
 
 use crate::error::Damage;
@@ -41,7 +41,7 @@ impl ManifestState {
     ) -> Result<Self, Damage> {
         let base = BaseView {
             branch: BranchToken::main(facts.domain),
-            manifest: Pin { version: version.version, tx_uuid: version.tx_uuid.clone() },
+            manifest: version.pin(),
             schema: hot.schema_token(),
             heads: hot.head_tokens(),
             graph_head: hot.graph_head_token(),

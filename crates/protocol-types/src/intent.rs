@@ -80,6 +80,12 @@ impl Intent {
     pub fn footprint(&self) -> Footprint {
         Footprint::of(&self.read_set, &self.effects, &self.delta)
     }
+
+    /// The name that a table of the commit had when the attempt was armed.
+    pub fn table_name(&self, identity: TableIdentity) -> Option<&str> {
+        let named = self.lineage.tables.iter().find(|table| table.identity == identity);
+        named.map(|table| table.name.as_str())
+    }
 }
 
 /// The exact post-state of a multi-step adapter, durable before the manifest commit.

@@ -99,8 +99,7 @@ pub fn explain(intent: &Intent, records: &RecordSet, owner: &Owner, look: &Look)
 
 /// The name that the table had when the attempt was armed, else its identity.
 pub(crate) fn table_name(intent: &Intent, identity: TableIdentity) -> String {
-    let named = intent.lineage.tables.iter().find(|table| table.identity == identity);
-    named.map_or_else(|| identity.to_string(), |table| table.name.clone())
+    intent.table_name(identity).map_or_else(|| identity.to_string(), str::to_owned)
 }
 
 fn explained(intent: &Intent, index: u32, effect: &Effect, look: &Look) -> ExplainedEffect {

@@ -118,10 +118,9 @@ struct Names<'a> {
 
 impl Names<'_> {
     fn of(&self, identity: TableIdentity) -> String {
-        let mut armed = self.intent.lineage.tables.iter();
-        let armed = armed.find(|table| table.identity == identity).map(|table| table.name.clone());
-        let now = || self.schema.by_identity(identity).map(|declared| declared.name.clone());
-        armed.or_else(now).unwrap_or_else(|| identity.to_string())
+        let armed = self.intent.table_name(identity);
+        let now = || self.schema.by_identity(identity).map(|declared| declared.name.as_str());
+        armed.or_else(now).map_or_else(|| identity.to_string(), str::to_owned)
     }
 }
 
