@@ -1,16 +1,17 @@
 //! The input of a load: JSON lines or record batches, decoded into typed columns with the place of
 //! every row. It must not know what the graph holds.
 
-mod assembly;
-mod batch;
+pub(crate) mod assembly;
+pub(crate) mod batch;
 mod builder;
 mod calendar;
-mod cells;
-mod json;
-mod limits;
-mod suggest;
-mod table;
-mod violation;
+pub(crate) mod cells;
+pub(crate) mod json;
+pub(crate) mod limits;
+pub(crate) mod naming;
+pub(crate) mod suggest;
+pub(crate) mod table;
+pub(crate) mod violation;
 pub(crate) mod within;
 
 #[cfg(test)]

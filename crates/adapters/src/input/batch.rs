@@ -27,14 +27,18 @@ pub(crate) struct BatchFault {
 impl BatchFault {
     /// The fault with its place; `first` rows of the table came before the batch.
     pub(crate) fn at(self, table: &str, first: u64) -> Violation {
-        let table = table.to_owned();
         let place = match self.row {
-            Some(row) => Place::Row { table: table.clone(), row: first + row as u64 },
-            None => Place::Table(table.clone()),
+            Some(row) => Place::Row { table: table.to_owned(), row: first + row as u64 },
+            None => Place::Table(table.to_owned()),
         };
+        self.placed(table, place)
+    }
+
+    /// The fault with a place that the caller knows.
+    pub(crate) fn placed(self, table: &str, place: Place) -> Violation {
         Violation {
             place,
-            table: Some(table),
+            table: Some(table.to_owned()),
             field: Some(self.field),
             rule: self.misfit.rule,
             found: Some(self.misfit.found),
@@ -42,7 +46,7 @@ impl BatchFault {
         }
     }
 
-    fn column(field: &str, misfit: Misfit) -> Self {
+    pub(crate) fn column(field: &str, misfit: Misfit) -> Self {
         Self { row: None, field: field.to_owned(), misfit }
     }
 
@@ -87,7 +91,7 @@ fn strangers(def: &TypeDef, schema: &SchemaRef, rows: &RecordBatch) -> Vec<Batch
     unknown.map(|name| BatchFault::column(&quoted(name), unknown_property(def, name))).collect()
 }
 
-fn column_for(
+pub(crate) fn column_for(
     def: &TypeDef,
     field: &Field,
     rows: &RecordBatch,
@@ -150,7 +154,7 @@ fn same_values(found: &DataType, expected: &DataType) -> bool {
     }
 }
 
-fn check_cells(
+pub(crate) fn check_cells(
     def: &TypeDef,
     field: &Field,
     column: &ArrayRef,

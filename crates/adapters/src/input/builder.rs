@@ -13,7 +13,7 @@ use thiserror::Error;
 use super::assembly::{Assembly, FieldFault, RowText, member};
 use super::json::{Json, Members, parse};
 use super::limits::{LimitExceeded, LoadLimits, Usage};
-use super::suggest::nearest;
+use super::naming::{ShapeFault, named, type_name, unknown_type};
 use super::table::{LoadInput, Origin, Part, TableInput};
 use super::violation::{Faults, Place, Rule, Violation, Violations, quoted};
 use super::{batch, within};
@@ -250,48 +250,11 @@ impl InputBuilder {
 
     /// The type that a line names, if it has the form of a row.
     fn type_of(&self, members: &Members<'_>) -> Result<TableIdentity, ShapeFault> {
-        let (field, name) = match (member(members, "type"), member(members, "edge")) {
-            (Some(name), None) => ("type", name),
-            (None, Some(name)) => ("edge", name),
-            (Some(_), Some(_)) => {
-                return Err((
-                    Some("edge"),
-                    Rule::Shape,
-                    "a row has `type` or `edge`, not both".into(),
-                ));
-            }
-            (None, None) => {
-                let message = "a row names its type: `type` for a node, `edge` for an edge";
-                return Err((None, Rule::Shape, message.into()));
-            }
-        };
-        let Json::Text(name) = name else {
-            let message = format!("`{field}` is a name, not {}", name.kind());
-            return Err((Some(field), Rule::Shape, message));
-        };
+        let (field, name) = type_name(members)?;
         refuse_strangers(members, field)?;
-        self.named(field, name)
-    }
-
-    fn named(&self, field: &'static str, name: &str) -> Result<TableIdentity, ShapeFault> {
-        let is_node = field == "type";
-        match self.schema.by_name(name) {
-            Some(def) if def.is_node() == is_node => Ok(def.identity),
-            Some(_) => {
-                let right = if is_node { "edge" } else { "type" };
-                let message = format!("`{name}` is no {field}; write `\"{right}\":\"{name}\"`");
-                Err((Some(field), Rule::UnknownType, message))
-            }
-            None => {
-                let alike = self.schema.types().iter().filter(|def| def.is_node() == is_node);
-                let message = unknown_type(field, name, alike.map(|def| def.name.as_str()));
-                Err((Some(field), Rule::UnknownType, message))
-            }
-        }
+        named(&self.schema, field, name).map(|def| def.identity)
     }
 }
-
-type ShapeFault = (Option<&'static str>, Rule, String);
 
 fn refuse_strangers(members: &Members<'_>, field: &'static str) -> Result<(), ShapeFault> {
     let allowed: &[&str] =
@@ -304,12 +267,4 @@ fn refuse_strangers(members: &Members<'_>, field: &'static str) -> Result<(), Sh
             Err((None, Rule::Shape, message))
         }
     }
-}
-
-fn unknown_type<'n>(kind: &str, name: &str, names: impl IntoIterator<Item = &'n str>) -> String {
-    let hint = match nearest(name, names) {
-        Some(near) => format!("; did you mean `{near}`?"),
-        None => String::new(),
-    };
-    format!("the schema has no {kind} `{}`{hint}", quoted(name))
 }
