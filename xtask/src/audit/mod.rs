@@ -45,7 +45,7 @@ pub(crate) struct Found {
 /// When the audit finds a fault, or the page differs.
 pub(crate) fn run(workspace: &Workspace, output: Output) -> Result<(), Failure> {
     let tree = Tree::read(workspace.root())?;
-    let mut findings = audit(&tree, &ENTRY_POINTS);
+    let mut findings = audit(&tree, ENTRY_POINTS);
     findings.extend(layers::check(&layers::packages(workspace.root())?));
     if output == Output::Check {
         findings.extend(compare(&tree));

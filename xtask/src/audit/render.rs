@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn the_page_has_every_entry_point_once() {
         let page = markdown();
-        for row in &ENTRY_POINTS {
+        for row in ENTRY_POINTS {
             assert_eq!(page.matches(&format!("| `{}` |", row.name)).count(), 1, "{}", row.name);
         }
     }

@@ -56,7 +56,7 @@ const fn row(name: &'static str, protocol: Protocol, says: &'static str) -> Entr
 use Protocol::{AuthorityFirst, Control, GraphWrite, Port, ReadOnly};
 
 /// Every entry point, in the order of the page.
-pub(crate) const ENTRY_POINTS: [EntryPoint; 35] = [
+pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
     row("Graph::create", AuthorityFirst, "Creates a graph with the first commit of its manifest."),
     row("Graph::open", ReadOnly, "Opens a graph for reading and writing."),
     row("Graph::open_read_only", ReadOnly, "Opens a graph whose handle cannot write."),
@@ -136,7 +136,7 @@ pub(crate) const GUARDED: [Guarded; 4] = [
 /// Names of lower crates that a crate may re-export although its users could not name them.
 /// Data, errors and opaque handles: never a type with a function that commits, moves a ref or
 /// deletes without a permit. The audit counts their asynchronous functions as entry points.
-pub(crate) const RE_EXPORTED: [(&str, &str); 20] = [
+pub(crate) const RE_EXPORTED: &[(&str, &str)] = &[
     ("coordinator", "graphwrite_manifest::InitError"),
     ("coordinator", "graphwrite_manifest::OpenError"),
     ("coordinator", "graphwrite_adapters::InputBuilder"),
