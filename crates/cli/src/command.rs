@@ -1,12 +1,14 @@
 //! The command line: every command, argument and default. It describes; it does nothing and knows
 //! no graph.
 
+use std::fmt;
 use std::num::NonZeroUsize;
+use std::ops::Deref;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::str::FromStr;
 
 use graphwrite_protocol_types::{AttemptId, CommitId, InvalidId, OperationId};
 
@@ -88,11 +90,32 @@ pub(crate) struct OutputArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct GraphArgs {
+/// The graph that a command is about; it reads as its text.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct GraphPlace {
     /// Directory of the graph
     #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) graph: String,
+    graph: String,
+}
+
+impl Deref for GraphPlace {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.graph
+    }
+}
+
+impl fmt::Display for GraphPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GraphArgs {
+    #[command(flatten)]
+    pub(crate) graph: GraphPlace,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -117,9 +140,8 @@ pub(crate) struct InitArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
-    /// Directory of the graph
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) graph: String,
+    #[command(flatten)]
+    pub(crate) graph: GraphPlace,
     /// Rows as JSON lines; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) data: PathBuf,
@@ -150,9 +172,8 @@ pub(crate) struct LoadArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Directory of the graph
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) graph: String,
+    #[command(flatten)]
+    pub(crate) graph: GraphPlace,
     /// Only the rows of this type
     #[arg(long, value_name = "TYPE")]
     pub(crate) table: Option<String>,
@@ -163,9 +184,8 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
-    /// Directory of the graph
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) graph: String,
+    #[command(flatten)]
+    pub(crate) graph: GraphPlace,
     /// How many commits to list
     #[arg(long, value_name = "N", default_value = "20")]
     pub(crate) limit: NonZeroUsize,
@@ -175,9 +195,8 @@ pub(crate) struct LogArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CommitShowArgs {
-    /// Directory of the graph
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) graph: String,
+    #[command(flatten)]
+    pub(crate) graph: GraphPlace,
     /// The commit
     pub(crate) commit: CommitId,
     #[command(flatten)]
@@ -186,9 +205,8 @@ pub(crate) struct CommitShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct IntentArgs {
-    /// Directory of the graph
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) graph: String,
+    #[command(flatten)]
+    pub(crate) graph: GraphPlace,
     /// The attempt that left the intent, as `intent list` shows it
     pub(crate) attempt: AttemptId,
     #[command(flatten)]
@@ -197,9 +215,8 @@ pub(crate) struct IntentArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ResolveArgs {
-    /// Directory of the graph
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) graph: String,
+    #[command(flatten)]
+    pub(crate) graph: GraphPlace,
     /// The attempt to resolve; without it, all of them
     pub(crate) attempt: Option<AttemptId>,
     #[command(flatten)]
