@@ -2,10 +2,12 @@
 //! how a commit is made strict (K1), how data is staged. It must not know what a graph is, nor when
 //! a commit may be made: every committing function takes the permit of somebody who knows.
 
+mod addresses;
 mod error;
 mod handler;
 mod intents;
 mod layers;
+mod marking;
 mod objects;
 mod scan;
 mod slot;
@@ -18,6 +20,7 @@ mod unwinding;
 #[cfg(test)]
 mod tests;
 
+pub use addresses::{ROW_ADDRESS, RowAddresses};
 pub use error::{Cause, StoreError, SubstrateError};
 pub use intents::{
     Arming, AttemptRecords, ForeignRecord, IntentError, IntentStore, RecoveryListing,

@@ -42,7 +42,7 @@ pub struct ScanRequest {
     pub filter: Option<RowFilter>,
     /// Only these fragments, in this order.
     pub fragments: Option<Vec<u64>>,
-    /// Adds the column `_rowaddr`: fragment id and offset, true of this version only.
+    /// Adds the column [`ROW_ADDRESS`](crate::ROW_ADDRESS): fragment id and offset, true of this version only.
     pub with_row_address: bool,
     /// Rows per batch at most; the engine's choice when not given.
     pub batch_rows: Option<usize>,

@@ -10,15 +10,16 @@ use futures::TryStreamExt;
 use graphwrite_protocol_types::TxUuid;
 use lance::dataset::transaction::{Operation, Transaction, UpdateMode};
 use lance::dataset::{
-    DeleteBuilder, InsertBuilder, MergeInsertBuilder, WhenMatched, WhenNotMatched, WriteMode,
-    WriteParams,
+    InsertBuilder, MergeInsertBuilder, WhenMatched, WhenNotMatched, WriteMode, WriteParams,
 };
 use lance::deps::datafusion::error::DataFusionError;
 use lance::deps::datafusion::execution::SendableRecordBatchStream;
 use lance::deps::datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use lance_table::format::Fragment;
 
-use crate::scan::{BatchStream, RowFilter};
+use crate::addresses::RowAddresses;
+use crate::marking::{Marked, Removal};
+use crate::scan::BatchStream;
 use crate::store::object_path;
 use crate::tables::{TableHandle, missing_files};
 use crate::{Store, SubstrateError};
@@ -95,7 +96,7 @@ impl StagedCommit {
     }
 
     /// A commit over `table`, with the files that it brings.
-    fn over(
+    pub(crate) fn over(
         table: &TableHandle,
         uuid: TxUuid,
         operation: Operation,
@@ -199,24 +200,34 @@ pub async fn stage_upsert(
     StagedCommit::over(table, uuid, staged.map_err(failed)?.transaction.operation)
 }
 
-/// Stages one commit that removes the rows that `removes` selects and adds `adds`: an insert, an
-/// update, a delete, or all three at once. Removed rows are marked in their fragments, which are
-/// not rewritten; added rows get new row ids.
+/// Stages one commit that removes the rows at `removes`, which are addresses of the table's exact
+/// version, and adds `adds`: an insert, an update, a delete, or all three at once. Removed rows are
+/// marked in their fragments, which are not rewritten; added rows get new row ids.
+///
+/// # Errors
+///
+/// [`SubstrateError::InvalidRequest`], before anything is written, for an address that names no
+/// live row of that version.
 pub async fn stage_change(
     table: &TableHandle,
-    removes: Option<RowFilter>,
+    removes: &RowAddresses,
     adds: Option<BatchStream>,
     uuid: TxUuid,
 ) -> Result<StagedCommit, SubstrateError> {
-    let (updated_fragments, removed_fragment_ids) = match removes {
-        Some(filter) => mark_removed(table, filter).await?,
-        None => Default::default(),
+    let removal = Removal::checked(table, removes).await?;
+    let written = async {
+        match adds {
+            Some(batches) => write_fragments(table, batches).await,
+            None => Ok(Vec::new()),
+        }
     };
-    let new_fragments = match adds {
-        Some(batches) => write_fragments(table, batches).await?,
-        None => Vec::new(),
+    let (marked, fragments) = futures::try_join!(Box::pin(removal.mark()), Box::pin(written))?;
+    // An append of no fragments would be a fence (K3).
+    let operation = if removes.is_empty() && !fragments.is_empty() {
+        Operation::Append { fragments }
+    } else {
+        update(table, marked, fragments)
     };
-    let operation = update(removed_fragment_ids, updated_fragments, new_fragments);
     StagedCommit::over(table, uuid, operation)
 }
 
@@ -249,22 +260,23 @@ pub async fn stage_replace(
     }
     let writes = batches.into_iter().map(|batch| write_one_fragment(table, batch));
     let new_fragments = futures::future::try_join_all(writes).await?;
-    let operation = update(removed_fragment_ids, Vec::new(), new_fragments);
+    let marked = Marked { emptied: removed_fragment_ids, updated: Vec::new() };
+    let operation = update(table, marked, new_fragments);
     StagedCommit::over(table, uuid, operation)
 }
 
-fn update(
-    removed_fragment_ids: Vec<u64>,
-    updated_fragments: Vec<Fragment>,
-    new_fragments: Vec<Fragment>,
-) -> Operation {
+/// The operation that replaces rows. Lance lets an index claim a new fragment when it takes the
+/// fragment's rows for moved ones whose indexed values are the same. Ours are new rows, so every
+/// field is named as changed, nested ones too, and no index claims what it does not cover.
+fn update(table: &TableHandle, marked: Marked, new_fragments: Vec<Fragment>) -> Operation {
+    let fields = table.dataset().schema().fields_pre_order();
     Operation::Update {
-        removed_fragment_ids,
-        updated_fragments,
+        removed_fragment_ids: marked.emptied,
+        updated_fragments: marked.updated,
         new_fragments,
         fields_modified: Vec::new(),
         compacted_sstables: Vec::new(),
-        fields_for_preserving_frag_bitmap: Vec::new(),
+        fields_for_preserving_frag_bitmap: fields.map(|field| field.id.unsigned_abs()).collect(),
         update_mode: Some(UpdateMode::RewriteRows),
         inserted_rows_filter: None,
         updated_fragment_offsets: None,
@@ -303,22 +315,6 @@ async fn write_fragments_with(
     let staged = Box::pin(insert.execute_uncommitted_stream(engine_stream(batches))).await;
     match staged.map_err(|error| table.engine("staging rows", error))?.operation {
         Operation::Append { fragments } => Ok(fragments),
-        other => Err(SubstrateError::invalid(table.path(), format!("staged as {}", other.name()))),
-    }
-}
-
-/// Marks rows as removed: fragments with a new deletion file, and the ids of those left empty.
-async fn mark_removed(
-    table: &TableHandle,
-    filter: RowFilter,
-) -> Result<(Vec<Fragment>, Vec<u64>), SubstrateError> {
-    let expression = table.expression(filter)?;
-    let delete = DeleteBuilder::from_expr(Arc::clone(table.dataset()), expression);
-    let staged = Box::pin(delete.execute_uncommitted()).await;
-    match staged.map_err(|error| table.engine("staging a removal", error))?.transaction.operation {
-        Operation::Delete { updated_fragments, deleted_fragment_ids, .. } => {
-            Ok((updated_fragments, deleted_fragment_ids))
-        }
         other => Err(SubstrateError::invalid(table.path(), format!("staged as {}", other.name()))),
     }
 }

@@ -67,7 +67,7 @@ async fn files_that_a_ref_inherits_are_found_where_main_has_them() {
     let main = create(&store, &[("a", 1), ("b", 2)]).await;
     let forked = fork(&store).await;
     assert_eq!(forked.fragments().unwrap(), main.fragments().unwrap());
-    let staged = stage_change(&forked, Some(ids(&["a"])), None, uuid(2)).await.unwrap();
+    let staged = change(&forked, &["a"], None, uuid(2)).await;
     assert!(staged.new_files()[0].contains(&format!("/tree/{}/", named())));
     let forked = commit(&forked, staged).await;
     assert_eq!(forked.missing_files().await.unwrap(), Vec::<String>::new());

@@ -7,8 +7,8 @@ async fn populated() -> MemoryStorage {
     let storage = MemoryStorage::new();
     let store = Store::memory(&storage);
     let table = create(&store, &[("a", 1), ("b", 2)]).await;
-    let staged = stage_change(&table, Some(ids(&["a"])), Some(rows(&[("c", 3)])), uuid(2)).await;
-    commit(&table, staged.unwrap()).await;
+    let staged = change(&table, &["a"], Some(rows(&[("c", 3)])), uuid(2)).await;
+    commit(&table, staged).await;
     storage
 }
 

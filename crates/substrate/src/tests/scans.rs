@@ -39,8 +39,7 @@ async fn each_odd_key_finds_itself_and_nothing_else() {
 #[tokio::test]
 async fn odd_keys_are_removed_exactly() {
     let table = create(&memory(), &ODD).await;
-    let staged =
-        stage_change(&table, Some(ids(&["' OR 1=1 --", ""])), None, uuid(2)).await.unwrap();
+    let staged = change(&table, &["' OR 1=1 --", ""], None, uuid(2)).await;
     let left = content(&commit(&table, staged).await).await;
     assert_eq!(left.len(), ODD.len() - 2);
 }
@@ -118,7 +117,7 @@ async fn row_addresses_name_fragment_and_offset() {
     let table = create(&memory(), &[("a", 1), ("b", 2)]).await;
     let request = ScanRequest { with_row_address: true, ..Default::default() };
     let batches = table.scan(request).await.unwrap().collect_all().await.unwrap();
-    assert!(batches[0].column_by_name("_rowaddr").is_some());
+    assert!(batches[0].column_by_name(ROW_ADDRESS).is_some());
 }
 
 #[tokio::test]

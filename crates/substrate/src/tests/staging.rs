@@ -31,7 +31,7 @@ async fn a_staged_file_that_is_gone_is_detected_because_the_commit_would_land() 
 async fn a_deletion_file_that_is_gone_is_detected_too() {
     let store = memory();
     let table = create(&store, &[("a", 1), ("b", 2)]).await;
-    let staged = stage_change(&table, Some(ids(&["a"])), None, uuid(2)).await.unwrap();
+    let staged = change(&table, &["a"], None, uuid(2)).await;
     assert_eq!(staged.new_files().len(), 1);
     let file = staged.new_files()[0].clone();
     store.delete(&file).await.unwrap();
@@ -43,8 +43,7 @@ async fn a_deletion_file_that_is_gone_is_detected_too() {
 async fn the_files_of_a_healthy_version_are_all_there() {
     let (_directory, store) = local();
     let table = create(&store, &[("a", 1), ("b", 2)]).await;
-    let staged =
-        stage_change(&table, Some(ids(&["a"])), Some(rows(&[("c", 3)])), uuid(2)).await.unwrap();
+    let staged = change(&table, &["a"], Some(rows(&[("c", 3)])), uuid(2)).await;
     let table = commit(&table, staged).await;
     assert_eq!(table.missing_files().await.unwrap(), Vec::<String>::new());
     let fragments = table.fragments().unwrap();
@@ -71,41 +70,6 @@ async fn an_upsert_with_a_key_twice_is_refused() {
 }
 
 #[tokio::test]
-async fn one_change_removes_replaces_and_adds() {
-    let store = memory();
-    let table = create(&store, &[("a", 1), ("b", 2), ("c", 3)]).await;
-    let adds = rows(&[("b", 20), ("d", 40)]);
-    let staged = stage_change(&table, Some(ids(&["b", "c"])), Some(adds), uuid(2)).await.unwrap();
-    let table = commit(&table, staged).await;
-    let expected = owned(&[("a", 1), ("b", 20), ("d", 40)]);
-    assert_eq!((table.version(), content(&table).await), (2, expected.clone()));
-    assert_eq!(content(&fresh(&store, Version::Latest).await).await, expected);
-}
-
-#[tokio::test]
-async fn a_change_that_empties_a_fragment_removes_it() {
-    let store = memory();
-    let table = create(&store, &[("a", 1)]).await;
-    let staged = stage_append(&table, rows(&[("b", 2)]), uuid(2)).await.unwrap();
-    let table = commit(&table, staged).await;
-    let staged = stage_change(&table, Some(ids(&["a"])), None, uuid(3)).await.unwrap();
-    let table = commit(&table, staged).await;
-    assert_eq!((table.fragments().unwrap().len(), content(&table).await), (1, owned(&[("b", 2)])));
-}
-
-#[tokio::test]
-async fn repeated_changes_of_one_row_leave_one_row() {
-    let store = memory();
-    let mut table = create(&store, &[("a", 1), ("b", 2)]).await;
-    for step in 2..6 {
-        let adds = rows(&[("a", i64::from(step))]);
-        let staged = stage_change(&table, Some(ids(&["a"])), Some(adds), uuid(step)).await.unwrap();
-        table = commit(&table, staged).await;
-    }
-    assert_eq!(content(&fresh(&store, Version::Latest).await).await, owned(&[("a", 5), ("b", 2)]));
-}
-
-#[tokio::test]
 async fn a_fence_keeps_every_row_and_is_recognised() {
     let store = memory();
     let table = create(&store, &[("a", 1)]).await;
@@ -122,8 +86,7 @@ async fn a_fence_keeps_every_row_and_is_recognised() {
 async fn a_restore_brings_back_exactly_the_restored_version() {
     let store = memory();
     let first = create(&store, &[("a", 1), ("b", 2)]).await;
-    let staged =
-        stage_change(&first, Some(ids(&["a"])), Some(rows(&[("c", 3)])), uuid(2)).await.unwrap();
+    let staged = change(&first, &["a"], Some(rows(&[("c", 3)])), uuid(2)).await;
     let second = commit(&first, staged).await;
     let restored = commit(&second, stage_restore(2, 1, uuid(3))).await;
     assert_eq!(restored.version(), 3);

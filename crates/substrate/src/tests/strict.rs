@@ -21,10 +21,7 @@ const KINDS: [(&str, Stage); 6] = [
     ("upsert", |t, u| {
         async { stage_upsert(t, &["id"], rows(&[("a", 9)]), u).await.unwrap() }.boxed()
     }),
-    ("change", |t, u| {
-        async { stage_change(t, Some(ids(&["a"])), Some(rows(&[("a", 9)])), u).await.unwrap() }
-            .boxed()
-    }),
+    ("change", |t, u| async { change(t, &["a"], Some(rows(&[("a", 9)])), u).await }.boxed()),
     ("replace", |t, u| {
         async { stage_replace(t, vec![0], vec![batch(&[("z", 9)])], u).await.unwrap() }.boxed()
     }),

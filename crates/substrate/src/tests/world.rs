@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
+use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use graphwrite_protocol_types::{AttemptId, CommitPermit, PhysicalRef, TxUuid};
@@ -48,6 +48,28 @@ pub(super) fn rows(rows: &[(&str, i64)]) -> BatchStream {
 pub(super) fn ids(values: &[&str]) -> RowFilter {
     let values: ArrayRef = Arc::new(StringArray::from_iter_values(values));
     RowFilter::In { column: "id".to_owned(), values }
+}
+
+/// The addresses of the rows that a filter finds.
+pub(super) async fn addresses(table: &TableHandle, filter: RowFilter) -> RowAddresses {
+    let columns = Some(vec!["id".to_owned()]);
+    let filter = Some(filter);
+    let request = ScanRequest { columns, filter, with_row_address: true, ..Default::default() };
+    let batches = table.scan(request).await.unwrap().collect_all().await.unwrap();
+    let column = |batch: &RecordBatch| batch.column_by_name(ROW_ADDRESS).unwrap().clone();
+    let values = |batch| column(batch).as_primitive::<UInt64Type>().values().to_vec();
+    batches.iter().flat_map(values).collect()
+}
+
+/// Stages a change that removes the rows with these keys.
+pub(super) async fn change(
+    table: &TableHandle,
+    removed: &[&str],
+    adds: Option<BatchStream>,
+    uuid: TxUuid,
+) -> StagedCommit {
+    let removes = addresses(table, ids(removed)).await;
+    stage_change(table, &removes, adds, uuid).await.unwrap()
 }
 
 pub(super) fn memory() -> Store {
