@@ -1,7 +1,7 @@
 //! The dependency rule between the crates of the workspace, as one closed table. It reads what
 //! cargo says about the packages, never their sources.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -43,13 +43,17 @@ const ROOMS: [Room; 10] = [
     Room { name: "cli", may_use: &["protocol-types", "schema", "coordinator"] },
 ];
 
-/// The package of the cross-crate tests: it may use every crate, and anything to test with.
+/// The package of the cross-crate tests: it may use every crate, but no crate's own tools.
 const TESTS: &str = "tests";
+/// This package: it knows no type of any crate that it builds, so that it never waits for Lance.
+const TASKS: &str = "xtask";
 
-/// The packages, by prefix, that only some crates may depend on. `unify` holds features and no code.
-const RESERVED: [(&str, &[&str]); 6] = [
+/// The packages, by prefix, that only some crates may depend on, for tests and build scripts too.
+/// `unify` holds features and no code.
+const RESERVED: [(&str, &[&str]); 7] = [
     ("lance", &["substrate"]),
     ("object_store", &["substrate"]),
+    ("datafusion", &["substrate"]),
     ("clap", &["cli"]),
     ("miette", &["cli"]),
     ("indicatif", &["cli"]),
@@ -65,13 +69,26 @@ struct Metadata {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Package {
     pub(crate) name: String,
+    manifest_path: PathBuf,
     dependencies: Vec<Dependency>,
+    targets: Vec<Target>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Dependency {
     name: String,
-    kind: Option<String>,
+    /// What the sources call it, if that is not its name.
+    rename: Option<String>,
+    /// Where it is, for a package on this disk.
+    path: Option<PathBuf>,
+}
+
+/// Something that cargo compiles.
+#[derive(Debug, Deserialize)]
+struct Target {
+    name: String,
+    kind: Vec<String>,
+    src_path: PathBuf,
 }
 
 /// The members, from `cargo metadata --no-deps`.
@@ -94,26 +111,31 @@ pub(crate) fn packages(root: &Path) -> Result<Vec<Package>, Failure> {
     Ok(metadata.packages)
 }
 
-/// Every dependency that breaks the rule.
+/// Whether the crate in `room` may come to what `other` owns, through whatever lies between. A room
+/// that the table does not have may see all.
+pub(crate) fn sees(room: &str, other: &str) -> bool {
+    let Some(room) = ROOMS.iter().find(|known| known.name == room) else { return true };
+    room.may_use.iter().any(|below| *below == other || sees(below, other))
+}
+
+/// Every dependency that breaks the rule, and every package whose sources are not where they are
+/// looked for.
 pub(crate) fn check(packages: &[Package]) -> Vec<Finding> {
     packages.iter().flat_map(check_package).collect()
 }
 
 fn check_package(package: &Package) -> Vec<Finding> {
-    if package.name == "xtask" {
-        return package.dependencies.iter().filter_map(|on| reserved("xtask", on)).collect();
-    }
-    let Some(room) = package.name.strip_prefix(PREFIX) else {
-        return vec![homeless(&package.name)];
+    let room = match package.name.strip_prefix(PREFIX) {
+        Some(room) if room == TESTS || ROOMS.iter().any(|known| known.name == room) => room,
+        None if package.name == TASKS => TASKS,
+        _ => return vec![homeless(&package.name)],
     };
-    if room == TESTS {
-        let production = package.dependencies.iter().filter(|on| on.kind.as_deref() != Some("dev"));
-        return production.filter_map(|on| reserved(room, on)).collect();
-    }
-    match ROOMS.iter().find(|known| known.name == room) {
-        None => vec![homeless(&package.name)],
-        Some(known) => package.dependencies.iter().filter_map(|on| judge(known, on)).collect(),
-    }
+    let judged = package.dependencies.iter().flat_map(|on| {
+        [judge(room, on), reserved(room, on), disguised(package, room, on)].into_iter().flatten()
+    });
+    judged
+        .chain(package.targets.iter().filter_map(|target| elsewhere(package, room, target)))
+        .collect()
 }
 
 fn homeless(name: &str) -> Finding {
@@ -121,16 +143,56 @@ fn homeless(name: &str) -> Finding {
     Finding::fault("Cargo.toml", RULE, text)
 }
 
-fn judge(room: &Room, on: &Dependency) -> Option<Finding> {
-    match on.name.strip_prefix(PREFIX) {
-        Some(other) if room.may_use.contains(&other) => None,
-        Some(other) => {
-            let allowed = room.may_use.join(", ");
-            let text = format!("may not depend on `{other}`; it may see only: {allowed}");
-            Some(Finding::fault(manifest_of(room.name), RULE, text))
-        }
-        None => reserved(room.name, on),
+fn judge(room: &str, on: &Dependency) -> Option<Finding> {
+    let other = on.name.strip_prefix(PREFIX)?;
+    let allowed: Vec<&str> = match ROOMS.iter().find(|known| known.name == room) {
+        Some(known) => known.may_use.to_vec(),
+        None if room == TESTS => ROOMS.iter().map(|known| known.name).collect(),
+        None => Vec::new(),
+    };
+    if allowed.contains(&other) {
+        return None;
     }
+    let text = format!("may not depend on `{other}`; it may see only: {}", allowed.join(", "));
+    Some(Finding::fault(manifest_of(room), RULE, text))
+}
+
+/// The audit of the sources goes by names: a crate has one, and it is what is in this workspace.
+fn disguised(package: &Package, room: &str, on: &Dependency) -> Option<Finding> {
+    let is_reserved = RESERVED.iter().any(|(name, _)| is_of(&on.name, name));
+    let other = on.name.strip_prefix(PREFIX);
+    if let Some(name) = on.rename.as_ref().filter(|_| is_reserved || other.is_some()) {
+        let text = format!("calls `{}` by another name, `{name}`", on.name);
+        return Some(Finding::fault(manifest_of(room), RULE, text));
+    }
+    let home = |other: &str| workspace_of(package, room).join(directory_of(other));
+    let stranger = other.filter(|other| on.path.as_deref() != Some(home(other).as_path()))?;
+    let text = format!("takes `{stranger}` from elsewhere than {}", directory_of(stranger));
+    Some(Finding::fault(manifest_of(room), RULE, text))
+}
+
+/// Code that is made while building, and code outside of `src` and `tests`, is not read.
+fn elsewhere(package: &Package, room: &str, target: &Target) -> Option<Finding> {
+    let root = package.manifest_path.parent()?;
+    let below = target.src_path.strip_prefix(root).ok();
+    let read = below
+        .is_some_and(|path| ["src", "tests"].iter().any(|directory| path.starts_with(directory)));
+    let is = |kind: &str| target.kind.iter().any(|it| it == kind);
+    let text = if is("custom-build") || is("proc-macro") {
+        format!("`{}` makes code while building, which the audit cannot read", target.name)
+    } else if !read {
+        format!("the sources of `{}` are at {}", target.name, target.src_path.display())
+    } else if is("lib") && target.name != package.name.replace('-', "_") {
+        format!("the library is called `{}`, not as its package", target.name)
+    } else {
+        return None;
+    };
+    Some(Finding::fault(manifest_of(room), RULE, text))
+}
+
+fn workspace_of(package: &Package, room: &str) -> PathBuf {
+    let depth = Path::new(&directory_of(room)).components().count();
+    package.manifest_path.ancestors().nth(depth + 1).map(Path::to_path_buf).unwrap_or_default()
 }
 
 fn reserved(room: &str, on: &Dependency) -> Option<Finding> {
@@ -148,11 +210,11 @@ fn is_of(package: &str, name: &str) -> bool {
 }
 
 fn manifest_of(room: &str) -> String {
-    if [TESTS, "xtask"].contains(&room) {
-        format!("{room}/Cargo.toml")
-    } else {
-        format!("crates/{room}/Cargo.toml")
-    }
+    format!("{}/Cargo.toml", directory_of(room))
+}
+
+fn directory_of(room: &str) -> String {
+    if [TESTS, TASKS].contains(&room) { room.to_owned() } else { format!("crates/{room}") }
 }
 
 #[cfg(test)]
@@ -216,22 +278,72 @@ mod tests {
     }
 
     #[test]
-    fn a_renamed_dependency_is_seen_through() {
+    fn a_renamed_dependency_is_seen_through_and_refused() {
         let renamed =
             "[dependencies]\nharmless = { package = \"object_store\", version = \"0.14\" }\n";
-        assert_eq!(faults(&[("crates/coordinator", renamed)]).len(), 1);
+        assert_eq!(faults(&[("crates/coordinator", renamed)]).len(), 2);
+        assert_eq!(faults(&[("crates/substrate", renamed)]).len(), 1);
     }
 
     #[test]
-    fn a_test_dependency_of_a_pure_crate_counts() {
-        let lance = "[dev-dependencies]\nlance = \"14\"\n";
-        assert_eq!(faults(&[("crates/recovery", lance)]).len(), 1);
+    fn a_crate_of_the_workspace_has_one_name() {
+        let renamed = "[dependencies]\ntypes = { package = \"graphwrite-protocol-types\", path = \"../protocol-types\" }\n";
+        let found = faults(&[TYPES, ("crates/gates", renamed)]);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("by another name, `types`"), "{found:?}");
     }
 
     #[test]
-    fn the_tests_package_may_test_with_anything() {
-        let lance = "[dev-dependencies]\nlance = \"14\"\n";
-        assert_eq!(faults(&[("tests", lance)]), Vec::<String>::new());
+    fn a_crate_of_the_workspace_comes_from_the_workspace() {
+        let other = "[dependencies]\ngraphwrite-protocol-types = \"0.1\"\n";
+        let found = faults(&[("crates/gates", other)]);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("from elsewhere"), "{found:?}");
+    }
+
+    #[test]
+    fn dependencies_of_every_kind_and_target_count() {
+        for table in ["dev-dependencies", "build-dependencies", "target.'cfg(unix)'.dependencies"] {
+            for package in ["lance", "datafusion-expr", "object_store"] {
+                let text = format!("[{table}]\n{package} = \"1\"\n");
+                assert_eq!(faults(&[("crates/recovery", &text)]).len(), 1, "{text}");
+                assert_eq!(faults(&[("tests", &text)]).len(), 1, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_optional_dependency_counts() {
+        let optional = "[dependencies]\nlance = { version = \"14\", optional = true }\n";
+        assert_eq!(faults(&[("crates/adapters", optional)]).len(), 1);
+    }
+
+    #[test]
+    fn the_tests_package_may_use_every_crate() {
+        let on_types = "[dev-dependencies]\ngraphwrite-protocol-types = { path = \"../crates/protocol-types\" }\n";
+        assert_eq!(faults(&[TYPES, ("tests", on_types)]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_build_script_is_a_fault() {
+        let scratch = workspace(&[("crates/gates", "")]);
+        scratch.write("crates/gates/build.rs", "fn main() {}");
+        let found = check(&packages(scratch.path()).unwrap());
+        assert!(found[0].text.contains("makes code while building"), "{found:?}");
+    }
+
+    #[test]
+    fn sources_outside_of_their_directory_are_a_fault() {
+        let moved = "[lib]\npath = \"other/lib.rs\"\n";
+        let scratch = workspace(&[("crates/gates", moved)]);
+        scratch.write("crates/gates/other/lib.rs", "");
+        let found = check(&packages(scratch.path()).unwrap());
+        assert!(found[0].text.contains("the sources of"), "{found:?}");
+    }
+
+    #[test]
+    fn a_library_is_called_as_its_package() {
+        assert_eq!(faults(&[("crates/gates", "[lib]\nname = \"doors\"\n")]).len(), 1);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Finds the entry points of the operator tool: the commands that its derived parser accepts.
 
 use super::Found;
+use super::calls::Variant;
 use super::names::{command_word, derives, kebab, last, type_path};
 use crate::tree::{Source, Tree};
 
@@ -11,7 +12,7 @@ pub(crate) fn entry_points(tree: &Tree) -> Vec<Found> {
     let types = Types::read(tree);
     let mut found = Vec::new();
     for root in types.0.iter().filter(|ty| ty.is_root) {
-        types.walk(root, PROGRAM, &mut found);
+        types.walk(root, PROGRAM, &[], &mut found);
     }
     found
 }
@@ -30,6 +31,8 @@ struct Type {
 struct Command {
     /// Empty when the type adds no word of its own.
     word: String,
+    /// The variant, for the match that carries the command out.
+    variant: Option<Variant>,
     place: String,
     /// The type that may hold further commands.
     below: Option<syn::Path>,
@@ -43,17 +46,18 @@ impl Types {
         Self(sources.flat_map(|source| collect(source, &source.syntax.items)).collect())
     }
 
-    fn walk(&self, ty: &Type, words: &str, found: &mut Vec<Found>) {
+    fn walk(&self, ty: &Type, words: &str, before: &[Variant], found: &mut Vec<Found>) {
         for command in &ty.commands {
+            let variants: Vec<Variant> = before.iter().chain(&command.variant).cloned().collect();
             let words = match command.word.as_str() {
                 "" => words.to_owned(),
                 word => format!("{words} {word}"),
             };
             let below = command.below.as_ref().and_then(|path| self.resolve(path, ty));
             match below {
-                Some(below) if self.leads_on(below) => self.walk(below, &words, found),
+                Some(below) if self.leads_on(below) => self.walk(below, &words, &variants, found),
                 _ if command.word.is_empty() => {}
-                _ => found.push(Found { name: words, place: command.place.clone() }),
+                _ => found.push(Found { name: words, place: command.place.clone(), variants }),
             }
         }
     }
@@ -98,7 +102,8 @@ fn read_enum(source: &Source, item: &syn::ItemEnum) -> Option<Type> {
     if !is_root && !derives(&item.attrs, "Subcommand") {
         return None;
     }
-    let commands = item.variants.iter().map(|variant| read_variant(source, variant)).collect();
+    let read = |variant| read_variant(source, &item.ident, variant);
+    let commands = item.variants.iter().map(read).collect();
     Some(new(source, &item.ident, is_root, commands))
 }
 
@@ -111,6 +116,7 @@ fn read_struct(source: &Source, item: &syn::ItemStruct) -> Option<Type> {
     let commands = nested(&item.fields)
         .map(|below| Command {
             word: String::new(),
+            variant: None,
             place: place.clone(),
             below: Some(below.clone()),
         })
@@ -124,13 +130,14 @@ fn new(source: &Source, name: &syn::Ident, is_root: bool, commands: Vec<Command>
     Type { modules, path: source.path.clone(), name: name.to_string(), is_root, commands }
 }
 
-fn read_variant(source: &Source, variant: &syn::Variant) -> Command {
+fn read_variant(source: &Source, owner: &syn::Ident, variant: &syn::Variant) -> Command {
     let below = subcommand(&variant.fields).or_else(|| only_field(&variant.fields));
     let flattened = command_word(&variant.attrs, "flatten").is_some();
     let named = command_word(&variant.attrs, "name");
     let word = named.unwrap_or_else(|| kebab(&variant.ident.to_string()));
     Command {
         word: if flattened { String::new() } else { word },
+        variant: Some((owner.to_string(), variant.ident.to_string())),
         place: source.place(variant.ident.span().start().line),
         below: below.cloned(),
     }

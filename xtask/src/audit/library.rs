@@ -1,5 +1,5 @@
 //! Finds the entry points of the library: whatever its users can await, in the coordinator or in a
-//! type that it re-exports.
+//! type that they can get from it.
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,33 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 
 use super::Found;
-use super::names::{is_public, last, public_uses, type_path};
+use super::names::{is_public, last, type_path};
+use super::surface;
 use crate::tree::{Source, Tree};
 
-const LIBRARY: &str = "coordinator";
+pub(crate) const LIBRARY: &str = "coordinator";
 
 /// The crates whose types the coordinator may hand on.
-const INNER: [&str; 5] = ["gates", "recovery", "substrate", "manifest", "adapters"];
+const INNER: [&str; 7] =
+    ["gates", "recovery", "substrate", "manifest", "adapters", "schema", "protocol-types"];
 
 /// Public asynchronous functions, and types that can be awaited.
 pub(crate) fn entry_points(tree: &Tree) -> Vec<Found> {
+    functions(tree).into_iter().filter(|it| it.is_awaited).map(|it| it.found).collect()
+}
+
+/// Public functions that return at once. They must not act: whoever awaits nothing expects nothing.
+pub(crate) fn others(tree: &Tree) -> Vec<Found> {
+    functions(tree).into_iter().filter(|it| !it.is_awaited).map(|it| it.found).collect()
+}
+
+fn functions(tree: &Tree) -> Vec<Public> {
     let mut found = Vec::new();
     for source in tree.production(LIBRARY) {
         let mut scan = Scan { source, only: None, owner: None, found: &mut found };
         scan.visit_file(&source.syntax);
     }
-    let names = re_exported(tree);
+    let names = surface::of(tree, LIBRARY, &INNER);
     for source in INNER.iter().flat_map(|room| tree.production(room)) {
         let mut scan = Scan { source, only: Some(&names), owner: None, found: &mut found };
         scan.visit_file(&source.syntax);
@@ -30,11 +41,9 @@ pub(crate) fn entry_points(tree: &Tree) -> Vec<Found> {
     found
 }
 
-/// The names that the coordinator hands on from the crates below it.
-fn re_exported(tree: &Tree) -> BTreeSet<String> {
-    let uses = tree.production(LIBRARY).flat_map(|source| public_uses(&source.syntax));
-    let paths = uses.flat_map(|(_, path)| path.rsplit("::").next().map(str::to_owned));
-    paths.collect()
+struct Public {
+    found: Found,
+    is_awaited: bool,
 }
 
 struct Scan<'a> {
@@ -43,18 +52,18 @@ struct Scan<'a> {
     only: Option<&'a BTreeSet<String>>,
     /// The type or trait whose functions are being read.
     owner: Option<String>,
-    found: &'a mut Vec<Found>,
+    found: &'a mut Vec<Public>,
 }
 
 impl Scan<'_> {
     fn function(&mut self, signature: &syn::Signature) {
         let subject = self.owner.clone().unwrap_or_else(|| signature.ident.to_string());
-        if is_awaited(signature) && self.counts(&subject) {
+        if self.counts(&subject) {
             let name = match &self.owner {
                 Some(owner) => format!("{owner}::{}", signature.ident),
                 None => signature.ident.to_string(),
             };
-            self.add(name, signature.ident.span().start().line);
+            self.add(name, signature.ident.span().start().line, is_awaited(signature));
         }
     }
 
@@ -62,9 +71,10 @@ impl Scan<'_> {
         self.only.is_none_or(|names| names.contains(subject))
     }
 
-    fn add(&mut self, name: String, line: usize) {
+    fn add(&mut self, name: String, line: usize, is_awaited: bool) {
         if !self.source.tests_line(line) {
-            self.found.push(Found { name, place: self.source.place(line) });
+            let found = Found::of_library(name, self.source.place(line));
+            self.found.push(Public { found, is_awaited });
         }
     }
 }
@@ -81,7 +91,7 @@ impl<'ast> Visit<'ast> for Scan<'_> {
             Some((_, path, _)) if ["Future", "IntoFuture"].contains(&&*last(path)) => {
                 let owner = owner.unwrap_or_default();
                 if self.counts(&owner) {
-                    self.add(format!("{owner}.await"), item.span().start().line);
+                    self.add(format!("{owner}.await"), item.span().start().line, true);
                 }
             }
             Some(_) => {}

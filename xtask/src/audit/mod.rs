@@ -1,12 +1,19 @@
 //! `cargo xtask audit-entrypoints`: every way into the library and the tool, with the protocol that
 //! it follows, and every way around it. It reads sources; what it expects is in `table`.
 
+mod acting;
+mod allowed;
 mod bypass;
+mod calls;
 mod commands;
+mod flows;
 mod handles;
+mod hidden;
 mod library;
 mod names;
+mod physical;
 mod render;
+mod surface;
 mod table;
 
 use crate::failure::Failure;
@@ -15,6 +22,7 @@ use crate::layers;
 use crate::process::Workspace;
 use crate::tree::Tree;
 
+use calls::{Calls, Variant};
 use table::{ENTRY_POINTS, EntryPoint};
 
 const CHECK: &str = "audit-entrypoints";
@@ -37,6 +45,14 @@ pub(crate) struct Found {
     /// `Graph::load`, or `graphwrite load`.
     name: String,
     place: String,
+    /// For a command: the variants that lead to it.
+    variants: Vec<Variant>,
+}
+
+impl Found {
+    fn of_library(name: String, place: String) -> Self {
+        Self { name, place, variants: Vec::new() }
+    }
 }
 
 /// Audits the sources, and prints or compares the table.
@@ -60,7 +76,14 @@ pub(crate) fn run(workspace: &Workspace, output: Output) -> Result<(), Failure> 
 
 fn audit(tree: &Tree, listed: &[EntryPoint]) -> Vec<Finding> {
     let mut findings = tree.broken.clone();
-    findings.extend(match_table(&entry_points(tree), listed));
+    let found = entry_points(tree);
+    findings.extend(match_table(&found, listed));
+    let apart = found.iter().flat_map(|found| found.variants.iter().cloned()).collect();
+    let calls = Calls::read(tree, &apart);
+    findings.extend(flows::check(&calls, &found, listed));
+    findings.extend(flows::unexpected(&calls, &library::others(tree)));
+    findings.extend(hidden::check(tree, &calls));
+    findings.extend(physical::check(tree));
     findings.extend(bypass::check(tree));
     findings.extend(handles::check(tree));
     findings
@@ -118,16 +141,20 @@ mod tests {
         Tree::read(scratch.path()).unwrap()
     }
 
+    fn matched(scratch: &Scratch, listed: &[EntryPoint]) -> Vec<Finding> {
+        match_table(&entry_points(&tree(scratch)), listed)
+    }
+
     #[test]
     fn a_listed_entry_point_that_exists_is_fine() {
         let scratch = Scratch::new("audit");
-        assert_eq!(audit(&tree(&scratch), &[row("Graph::open")]), []);
+        assert_eq!(matched(&scratch, &[row("Graph::open")]), []);
     }
 
     #[test]
     fn an_entry_point_that_is_not_listed_is_a_fault() {
         let scratch = Scratch::new("audit");
-        let found = audit(&tree(&scratch), &[]);
+        let found = matched(&scratch, &[]);
         assert_eq!(rules(&found), ["entry-point"]);
         assert_eq!(found[0].place, "crates/coordinator/src/graph.rs:1");
     }
@@ -135,7 +162,7 @@ mod tests {
     #[test]
     fn a_listed_entry_point_that_is_gone_is_a_fault() {
         let scratch = Scratch::new("audit");
-        let found = audit(&tree(&scratch), &[row("Graph::open"), row("Graph::load")]);
+        let found = matched(&scratch, &[row("Graph::open"), row("Graph::load")]);
         assert_eq!(rules(&found), ["entry-point"]);
         assert!(found[0].text.contains("`Graph::load` is listed but does not exist"));
     }

@@ -92,32 +92,51 @@ pub(crate) fn is_public(visibility: &syn::Visibility) -> bool {
     matches!(visibility, syn::Visibility::Public(_))
 }
 
-/// The paths that a file re-exports, each with its line.
+/// The paths that a file re-exports, inner modules included, each with its line.
 pub(crate) fn public_uses(file: &syn::File) -> Vec<(usize, String)> {
-    let uses = file.items.iter().filter_map(|item| match item {
-        syn::Item::Use(item) if is_public(&item.vis) => Some(item),
-        _ => None,
-    });
-    uses.flat_map(|item| {
-        let line = item.use_token.span.start().line;
-        leaves(&item.tree).into_iter().map(move |path| (line, path))
-    })
-    .collect()
+    let mut public = PublicUses(Vec::new());
+    syn::visit::Visit::visit_file(&mut public, file);
+    public.0
 }
 
-/// The paths that a use tree brings in, `a::b` for each of them and `a::*` for all of `a`.
-fn leaves(tree: &syn::UseTree) -> Vec<String> {
+struct PublicUses(Vec<(usize, String)>);
+
+impl<'ast> syn::visit::Visit<'ast> for PublicUses {
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        if is_public(&item.vis) {
+            let line = item.use_token.span.start().line;
+            let paths = use_leaves(&item.tree).into_iter().map(|(_, path)| (line, path.join("::")));
+            self.0.extend(paths);
+        }
+    }
+}
+
+/// What a use tree brings in: a name, and the path that it stands for. The name is `*` for all of a
+/// module.
+pub(crate) fn use_leaves(tree: &syn::UseTree) -> Vec<(String, Vec<String>)> {
     use syn::UseTree;
     match tree {
         UseTree::Path(path) => {
-            let below = leaves(&path.tree).into_iter();
-            below.map(|leaf| format!("{}::{leaf}", path.ident)).collect()
+            let below = use_leaves(&path.tree).into_iter();
+            below.map(|(name, leaf)| under(&path.ident.to_string(), name, leaf)).collect()
         }
-        UseTree::Name(name) => vec![name.ident.to_string()],
-        UseTree::Rename(rename) => vec![rename.ident.to_string()],
-        UseTree::Glob(_) => vec!["*".to_owned()],
-        UseTree::Group(group) => group.items.iter().flat_map(leaves).collect(),
+        UseTree::Name(name) => vec![(name.ident.to_string(), vec![name.ident.to_string()])],
+        UseTree::Rename(rename) => {
+            vec![(rename.rename.to_string(), vec![rename.ident.to_string()])]
+        }
+        UseTree::Glob(_) => vec![("*".to_owned(), vec!["*".to_owned()])],
+        UseTree::Group(group) => group.items.iter().flat_map(use_leaves).collect(),
     }
+}
+
+/// `{self}` is the module itself.
+fn under(module: &str, name: String, leaf: Vec<String>) -> (String, Vec<String>) {
+    let module = module.to_owned();
+    if leaf == ["self"] {
+        let name = if name == "self" { module.clone() } else { name };
+        return (name, vec![module]);
+    }
+    (name, [vec![module], leaf].concat())
 }
 
 #[cfg(test)]

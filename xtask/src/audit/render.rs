@@ -99,7 +99,7 @@ mod tests {
     fn json_names_the_place_in_the_sources() {
         let name = ENTRY_POINTS[0].name.to_owned();
         let place = "crates/coordinator/src/graph.rs:7".to_owned();
-        let text = json(&[Found { name, place: place.clone() }]);
+        let text = json(&[Found::of_library(name, place.clone())]);
         let rows: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(rows[0]["source"], serde_json::Value::from(place));
         assert_eq!(rows[1]["source"], serde_json::Value::Null);

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use super::flows::Act;
+
 /// Where a reader of a fault must go.
 pub(crate) const PLACE: &str = "xtask/src/audit/table.rs";
 
@@ -79,6 +81,8 @@ pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
     row("Store::list", ReadOnly, "Lists objects."),
     row("BatchStream::collect_all", ReadOnly, "Collects a stream of rows."),
     row("MemoryStorage::digest", ReadOnly, "Summarises what a storage in memory holds."),
+    row("FaultHandle::release_late", ReadOnly, "Lets the requests go on that a layer held back."),
+    row("HoldHandle::next", ReadOnly, "Waits for the next request that a layer holds."),
     row("Hooks::reach", Port, "Called at every failpoint; a production handle does nothing there."),
     row("graphwrite init", AuthorityFirst, "Creates a graph from a schema file."),
     row("graphwrite load", GraphWrite("load"), "Loads a file of rows in one graph commit."),
@@ -97,6 +101,18 @@ pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
     row("graphwrite verify", ReadOnly, "Checks that everything stored agrees."),
     row("graphwrite version", ReadOnly, "Prints the version."),
 ];
+
+/// What a control or an authority-first entry point comes to, and nothing else. The others need no
+/// row: a graph write comes to everything, through the attempt alone; what reads comes to nothing.
+pub(crate) const COMES_TO: &[(&str, &[Act])] = &[
+    ("Graph::create", GENESIS),
+    ("graphwrite init", GENESIS),
+    ("Graph::recover", RESOLVING),
+    ("graphwrite intent resolve", RESOLVING),
+];
+
+const GENESIS: &[Act] = &[Act::Stage, Act::Create];
+const RESOLVING: &[Act] = &[Act::Stage, Act::Commit, Act::Publish, Act::Delete];
 
 /// A function that grants a right, and the crates that may name it (tests apart).
 pub(crate) struct Guarded {
