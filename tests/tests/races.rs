@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use graphwrite_coordinator::{
-    CreateError, Graph, GraphOptions, Hooks, InitError, Injected, LoadError, LoadMode, LoadRequest,
-    MemoryStorage, Rule, Store, SystemEnv, WriteError, WriteErrorKind,
+    CreateError, Graph, GraphOptions, Hooks, InitError, Injected, LoadMode, LoadRequest,
+    MemoryStorage, PrepareError, Rule, Store, SystemEnv, WriteError, WriteErrorKind,
 };
 use graphwrite_protocol_types::{Conflict, Failpoint, GraphHeadToken, OperationId, WriteOutcome};
 use tokio::sync::{Barrier, Notify};
@@ -169,7 +169,7 @@ impl Raced {
 
 fn breaks(answer: &Answer, rule: Rule) -> bool {
     match answer {
-        Err(WriteError { kind: WriteErrorKind::Load(LoadError::Invalid(found)), .. }) => {
+        Err(WriteError { kind: WriteErrorKind::Prepare(PrepareError::Invalid(found)), .. }) => {
             found.listed().iter().all(|violation| violation.rule == rule)
         }
         _ => false,

@@ -107,7 +107,9 @@ async fn run(scenario: Scenario, held: Held) {
     assert!(tally.first > 0, "some were held too late to lose: {tally:?}");
     match scenario.mode {
         LoadMode::Append => assert!(tally.refused > 0 && tally.on_top == 0, "{tally:?}"),
-        LoadMode::Upsert => assert!(tally.on_top > 0 && tally.refused == 0, "{tally:?}"),
+        LoadMode::Upsert | LoadMode::Overwrite => {
+            assert!(tally.on_top > 0 && tally.refused == 0, "{tally:?}")
+        }
     }
 }
 
@@ -115,7 +117,7 @@ async fn run(scenario: Scenario, held: Held) {
 fn others(scenario: &Scenario) -> Vec<String> {
     let contested = match scenario.mode {
         LoadMode::Append => 1,
-        LoadMode::Upsert => 2,
+        LoadMode::Upsert | LoadMode::Overwrite => 2,
     };
     let changed = scenario.rows[..contested].iter().map(|row| row.replace("\"age\":", "\"age\":7"));
     changed.chain(scenario.next("other")).collect()

@@ -2,9 +2,15 @@
 //! rows, and the plans and steps of their effects. It must not know gates, intents or recovery, and
 //! it never decides whether a step may be taken: the permit of an armed attempt does.
 
+mod change;
+mod digest;
+mod error;
 mod input;
 mod keys;
 mod load;
+mod payload;
+mod plan;
+mod prepare;
 mod probe;
 mod registry;
 mod render;
@@ -14,14 +20,15 @@ mod whole;
 #[cfg(test)]
 mod testing;
 
+pub use digest::request_digest;
+pub use error::{PerformError, PrepareError};
 pub use input::{
     InputBuilder, InputError, LimitExceeded, LoadInput, LoadLimits, Place, Rule, TableInput,
     Violation, Violations,
 };
-pub use load::{
-    LoadAdapter, LoadError, LoadMode, LoadPlan, PerformError, PrepareContext, StagedPayload,
-    UnknownMode, perform, request_digest,
-};
+pub use load::{LoadAdapter, LoadMode, UnknownMode};
+pub use payload::{StagedPayload, perform};
+pub use prepare::{PrepareContext, WritePlan};
 pub use registry::{Adapter, AdapterEntry, GateUse, Protocol, Writer};
 pub use render::{RenderError, RowRenderer};
 pub use whole::check_graph;

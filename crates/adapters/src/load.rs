@@ -1,12 +1,8 @@
-//! The writer kind `load`: rows of many tables, appended or upserted in one graph commit. It plans
-//! (stage B) and performs single steps (stage F); it must not know gates, intents or the manifest's
+//! The writer kind `load`: rows of many tables, appended, upserted, or put in place of all that there
+//! is, in one graph commit. It classifies rows; it must not know gates, intents or the manifest's
 //! storage.
 
 mod classify;
-mod digest;
-mod error;
-mod payload;
-mod plan;
 
 #[cfg(test)]
 mod tests;
@@ -15,40 +11,40 @@ use std::fmt;
 use std::str::FromStr;
 
 use futures::future::try_join_all;
-use graphwrite_protocol_types::{
-    Access, AttemptId, BaseView, Conflict, Env, GraphHeadToken, IdentityDomain, OperationId,
-    Prepared, ReadSet, TableHeadToken, TableSummary,
-};
-use graphwrite_schema::GraphSchema;
-use graphwrite_substrate::Store;
+use graphwrite_protocol_types::{Conflict, ReadSet, WriterKind};
 use thiserror::Error;
 
+use crate::change::{Changes, TableChange};
+use crate::digest::request_digest;
+use crate::error::PrepareError;
 use crate::input::{LoadInput, TableInput, quoted};
+use crate::prepare::{PrepareContext, Signature, WritePlan, admit, judge, plan};
 use crate::probe::BaseTables;
 use crate::validate::{PostImage, Review};
 
-pub(crate) use classify::Changes;
-pub use digest::request_digest;
-pub use error::{LoadError, PerformError};
-pub use payload::{StagedPayload, perform};
+use classify::{Rest, classify, existing_keys};
 
-use classify::{RowClass, classify, existing_keys};
-
-/// What a load does with a row whose key the table has.
+/// What a load does with rows that are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LoadMode {
-    /// Refuse the load: every row is new.
+    /// Refuse the load if the table has the key of one of its rows.
     Append,
-    /// Replace the row whole. A nullable property that the input leaves out becomes null.
+    /// Replace a row whose key is loaded, whole. A nullable property that the input leaves out becomes
+    /// null.
     Upsert,
+    /// Replace all rows of every table that the load has rows for. Other tables stay as they are.
+    Overwrite,
 }
 
 impl LoadMode {
+    const ALL: [Self; 3] = [Self::Append, Self::Upsert, Self::Overwrite];
+
     /// The name shown to people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Append => "append",
             Self::Upsert => "upsert",
+            Self::Overwrite => "overwrite",
         }
     }
 }
@@ -61,65 +57,22 @@ impl fmt::Display for LoadMode {
 
 /// A text is not the name of a mode.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{0}` is not a load mode; write `append` or `upsert`")]
+#[error("`{0}` is not a load mode; write `append`, `upsert` or `overwrite`")]
 pub struct UnknownMode(pub String);
 
 impl FromStr for LoadMode {
     type Err = UnknownMode;
 
     fn from_str(text: &str) -> Result<Self, UnknownMode> {
-        let modes = [Self::Append, Self::Upsert];
-        let found = modes.into_iter().find(|mode| mode.name() == text);
+        let found = Self::ALL.into_iter().find(|mode| mode.name() == text);
         found.ok_or_else(|| UnknownMode(text.to_owned()))
     }
-}
-
-/// What one attempt is planned against, and on whose behalf.
-#[derive(Debug, Clone, Copy)]
-pub struct PrepareContext<'a> {
-    /// Where the graph is stored.
-    pub store: &'a Store,
-    /// The state that the plan is computed against.
-    pub base: &'a BaseView,
-    /// The accepted schema of that state.
-    pub schema: &'a GraphSchema,
-    /// The graph's identity.
-    pub domain: IdentityDomain,
-    /// This attempt. Every physical name of the plan carries it (K4).
-    pub attempt: AttemptId,
-    /// The caller's request.
-    pub operation: &'a OperationId,
-    /// Who asks.
-    pub actor: &'a str,
-    /// The caller's message.
-    pub message: Option<&'a str>,
-    /// The head that the caller demands, which makes the grain coarse.
-    pub expected_head: Option<GraphHeadToken>,
-    /// Clock and randomness.
-    pub env: &'a dyn Env,
-}
-
-/// What preparing a load came to.
-#[must_use = "a plan does nothing until it is taken through the stages"]
-#[derive(Debug)]
-pub enum LoadPlan {
-    /// There is something to write; its files are staged and no HEAD has moved.
-    Write(Box<Prepared<StagedPayload>>),
-    /// The graph already says what the input says.
-    NoChange {
-        /// Row counts, all of them unchanged.
-        summaries: Vec<TableSummary>,
-        /// What the answer depends on.
-        read_set: ReadSet,
-    },
-    /// Something else came first; nothing was staged.
-    Conflict(Conflict),
 }
 
 /// The adapter of loads.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadAdapter {
-    /// What it does with keys that are there.
+    /// What it does with rows that are there.
     pub mode: LoadMode,
 }
 
@@ -144,57 +97,48 @@ impl LoadAdapter {
         &self,
         context: &PrepareContext<'_>,
         input: &LoadInput,
-    ) -> Result<LoadPlan, LoadError> {
-        check_schema(context, input)?;
-        if let Some(conflict) = unexpected_head(context) {
-            return Ok(LoadPlan::Conflict(conflict));
+    ) -> Result<WritePlan, PrepareError> {
+        let named = input.tables.iter().map(|table| (table.identity, table.name.as_str()));
+        context.check_schema(input.schema, named)?;
+        if let Some(conflict) = context.unexpected_head() {
+            return Ok(WritePlan::Conflict(conflict));
         }
         let mut tables = BaseTables::new(context.store, context.base);
         Box::pin(tables.open(input.tables.iter().map(|table| table.identity))).await?;
-        let mut read_set = ReadSet::new(context.base);
-        if let Some(head) = context.expected_head {
-            read_set.add_graph_head(head);
-        }
-        let judged = match self.mode {
+        let mut read_set = context.read_set();
+        let changes = match self.mode {
             LoadMode::Append => {
-                Box::pin(append(context, input, &mut tables, &mut read_set)).await?
+                let appended = append(context, input, &mut tables, &mut read_set);
+                match Box::pin(appended).await? {
+                    Ok(changes) => changes,
+                    Err(conflict) => return Ok(WritePlan::Conflict(conflict)),
+                }
             }
-            LoadMode::Upsert => {
-                Box::pin(upsert(context, input, &mut tables, &mut read_set)).await?
+            LoadMode::Upsert | LoadMode::Overwrite => {
+                let rest =
+                    if self.mode == LoadMode::Upsert { Rest::Stays } else { Rest::IsRemoved };
+                let changes = Box::pin(classified(context, input, rest, &tables)).await?;
+                judge(context, &changes, input.errors_max, &mut tables, &mut read_set).await?;
+                changes
             }
         };
-        let changes = match judged {
-            Judged::Changes(changes) => changes,
-            Judged::Conflict(conflict) => return Ok(LoadPlan::Conflict(conflict)),
-        };
-        for (table, changes) in input.tables.iter().zip(&changes) {
-            let access = if changes.any() { Access::Written } else { Access::Probed };
-            read_set.add_table(context.base, table.identity, access);
-        }
-        if !changes.iter().any(Changes::any) {
-            let summaries = summaries(input, &changes);
-            return Ok(LoadPlan::NoChange { summaries, read_set });
-        }
-        let planned = plan::Plan { context, mode: self.mode, input, changes: &changes };
-        Box::pin(planned.stage(&tables, read_set)).await.map(Box::new).map(LoadPlan::Write)
+        let request = request_digest(self.mode, input);
+        let signature = Signature { request, writer: WriterKind::Load };
+        plan(context, signature, &changes, &tables, read_set).await
     }
 }
 
-/// What became of the rows.
-enum Judged {
-    Changes(Vec<Changes>),
-    Conflict(Conflict),
-}
-
 /// The keys are probed and the constraints judged at the same time: every row must be new.
-async fn append(
+async fn append<'a>(
     context: &PrepareContext<'_>,
-    input: &LoadInput,
+    input: &'a LoadInput,
     tables: &mut BaseTables<'_>,
     read_set: &mut ReadSet,
-) -> Result<Judged, LoadError> {
-    let changes: Vec<_> = input.tables.iter().map(Changes::all_inserts).collect();
-    let review = Review::of(PostImage { schema: context.schema, input, changes: &changes })?;
+) -> Result<Result<Vec<TableChange<'a>>, Conflict>, PrepareError> {
+    let all = |rows: &'a TableInput| TableChange { rows, changes: Changes::all_inserts(rows) };
+    let changes: Vec<_> = input.tables.iter().map(all).collect();
+    let (schema, errors_max) = (context.schema, input.errors_max);
+    let review = Review::of(PostImage { schema, tables: &changes, errors_max })?;
     admit(&review, context, tables, read_set).await?;
     let tables = &*tables;
     let taken = try_join_all(input.tables.iter().map(|table| async move {
@@ -206,67 +150,27 @@ async fn append(
     let (taken, faults) =
         futures::future::try_join(Box::pin(taken), Box::pin(review.faults(tables))).await?;
     if let Some(conflict) = key_conflict(input, &taken) {
-        return Ok(Judged::Conflict(conflict));
+        return Ok(Err(conflict));
     }
     faults.into_result()?;
-    Ok(Judged::Changes(changes))
+    Ok(Ok(changes))
 }
 
 /// What changes must be known before it can be judged.
-async fn upsert(
+async fn classified<'a>(
     context: &PrepareContext<'_>,
-    input: &LoadInput,
-    tables: &mut BaseTables<'_>,
-    read_set: &mut ReadSet,
-) -> Result<Judged, LoadError> {
-    let open = &*tables;
-    let classified = try_join_all(input.tables.iter().map(|table| async move {
-        match open.get(table.identity) {
-            Some(base) => classify(table, base).await,
-            None => Ok(Changes::all_inserts(table)),
-        }
-    }));
-    let changes = Box::pin(classified).await?;
-    let review = Review::of(PostImage { schema: context.schema, input, changes: &changes })?;
-    admit(&review, context, tables, read_set).await?;
-    Box::pin(review.faults(tables)).await?.into_result()?;
-    Ok(Judged::Changes(changes))
-}
-
-/// Opens the tables that a review asks and makes them members of the read set, the absent ones
-/// too: a row that appears there may change the answer.
-async fn admit(
-    review: &Review<'_>,
-    context: &PrepareContext<'_>,
-    tables: &mut BaseTables<'_>,
-    read_set: &mut ReadSet,
-) -> Result<(), LoadError> {
-    for identity in review.tables() {
-        read_set.add_table(context.base, identity, Access::Probed);
-    }
-    Ok(Box::pin(tables.open(review.tables())).await?)
-}
-
-fn check_schema(context: &PrepareContext<'_>, input: &LoadInput) -> Result<(), LoadError> {
-    let accepted = context.base.schema.0;
-    let decoded =
-        if context.schema.hash() == accepted { input.schema } else { context.schema.hash() };
-    if decoded != accepted {
-        return Err(LoadError::SchemaMoved { decoded, accepted });
-    }
-    let headless = |table: &&TableInput| {
-        matches!(context.base.head(table.identity), TableHeadToken::Tombstoned)
-    };
-    match input.tables.iter().find(headless) {
-        Some(table) => Err(LoadError::Headless { table: table.name.clone() }),
-        None => Ok(()),
-    }
-}
-
-fn unexpected_head(context: &PrepareContext<'_>) -> Option<Conflict> {
-    let (expected, actual) = (context.expected_head?, context.base.graph_head);
-    (expected != actual)
-        .then_some(Conflict::ExpectedHead { expected: expected.0, actual: actual.0 })
+    input: &'a LoadInput,
+    rest: Rest,
+    tables: &BaseTables<'_>,
+) -> Result<Vec<TableChange<'a>>, PrepareError> {
+    let classified = input.tables.iter().map(|rows| async move {
+        let changes = match tables.get(rows.identity) {
+            Some(base) => classify(context.schema, rows, base, rest).await?,
+            None => Changes::all_inserts(rows),
+        };
+        Ok::<_, PrepareError>(TableChange { rows, changes })
+    });
+    Box::pin(try_join_all(classified)).await
 }
 
 /// The first key of the input that is in the graph already.
@@ -281,17 +185,4 @@ fn key_conflict(input: &LoadInput, taken: &[Vec<u32>]) -> Option<Conflict> {
         place: Some(table.place(row).to_string()),
         total,
     })
-}
-
-fn summaries(input: &LoadInput, changes: &[Changes]) -> Vec<TableSummary> {
-    let tables = input.tables.iter().zip(changes);
-    let summary = |(table, changes): (&TableInput, &Changes)| TableSummary {
-        identity: table.identity,
-        name: table.name.clone(),
-        inserted: changes.count(RowClass::Insert),
-        updated: changes.count(RowClass::Update),
-        deleted: 0,
-        unchanged: changes.count(RowClass::Unchanged),
-    };
-    tables.map(summary).collect()
 }

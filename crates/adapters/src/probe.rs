@@ -50,8 +50,9 @@ impl<'a> BaseTables<'a> {
     }
 }
 
-/// Scans `columns` of `table` for at least the rows in which every column of `values` has one of
-/// the values beside it. The caller compares again: a long list narrows nothing.
+/// Scans `columns` of `table`, and the address of each row, for at least the rows in which every
+/// column of `values` has one of the values beside it. The caller compares again: a long list narrows
+/// nothing.
 pub(crate) async fn scan_matching(
     table: &TableHandle,
     columns: Vec<String>,
@@ -61,6 +62,27 @@ pub(crate) async fn scan_matching(
     let conditions: Vec<_> =
         named.map(|(column, values)| RowFilter::In { column, values }).collect();
     let filter = (!conditions.is_empty()).then_some(RowFilter::All(conditions));
-    let request = ScanRequest { columns: Some(columns), filter, ..ScanRequest::default() };
+    scan(table, columns, filter).await
+}
+
+/// Scans `columns` of all rows of `table`, and the address of each.
+pub(crate) async fn scan_all(
+    table: &TableHandle,
+    columns: Vec<String>,
+) -> Result<BatchStream, SubstrateError> {
+    scan(table, columns, None).await
+}
+
+async fn scan(
+    table: &TableHandle,
+    columns: Vec<String>,
+    filter: Option<RowFilter>,
+) -> Result<BatchStream, SubstrateError> {
+    let request = ScanRequest {
+        columns: Some(columns),
+        filter,
+        with_row_address: true,
+        ..ScanRequest::default()
+    };
     Box::pin(table.scan(request)).await
 }

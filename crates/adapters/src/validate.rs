@@ -1,9 +1,10 @@
 //! The constraints that need the graph: judged on the post-image, which is the base with the rows
-//! of the input in place of those that they replace. Every question is one batched scan of one
+//! that are put in place of those that go. Every question is one batched scan of one
 //! table, and that table becomes a member of the read set (RFC 2.2), rows or no rows.
 
 mod cardinality;
 mod endpoint;
+mod reference;
 mod unique;
 
 use arrow_schema::ArrowError;
@@ -11,37 +12,44 @@ use futures::future::try_join_all;
 use graphwrite_protocol_types::TableIdentity;
 use graphwrite_schema::{ConstraintRule, GraphSchema};
 
-use crate::input::{Faults, LoadInput, TableInput};
-use crate::load::{Changes, LoadError};
+use crate::change::TableChange;
+use crate::error::PrepareError;
+use crate::input::Faults;
 use crate::probe::BaseTables;
 
 use cardinality::CardinalityQuestion;
 use endpoint::EndpointQuestion;
+use reference::ReferenceQuestion;
 use unique::UniqueQuestion;
 
-/// The input, and what each of its rows does to the base.
+/// The base with net changes.
 #[derive(Clone, Copy)]
 pub(crate) struct PostImage<'a> {
     pub(crate) schema: &'a GraphSchema,
-    pub(crate) input: &'a LoadInput,
-    /// One for each table of the input.
-    pub(crate) changes: &'a [Changes],
+    pub(crate) tables: &'a [TableChange<'a>],
+    /// How many faults are listed.
+    pub(crate) errors_max: usize,
 }
 
 impl<'a> PostImage<'a> {
-    /// The tables of the input, each with its number and what its rows do.
-    fn tables(&self) -> impl Iterator<Item = (usize, &'a TableInput, &'a Changes)> {
-        let tables = self.input.tables.iter().zip(self.changes).enumerate();
-        tables.map(|(at, (table, changes))| (at, table, changes))
+    /// The tables that are touched, each with its number.
+    fn tables(&self) -> impl Iterator<Item = (usize, &'a TableChange<'a>)> {
+        self.tables.iter().enumerate()
     }
 
-    /// A table of the input, if it has rows.
-    fn table(&self, identity: TableIdentity) -> Option<(usize, &'a TableInput, &'a Changes)> {
-        self.tables().find(|(_, table, _)| table.identity == identity)
+    /// A table, if it is touched.
+    fn table(&self, identity: TableIdentity) -> Option<(usize, &'a TableChange<'a>)> {
+        self.tables().find(|(_, table)| table.identity() == identity)
+    }
+
+    /// Whether a row of the base stays, which is known by its address.
+    fn stands(&self, identity: TableIdentity) -> impl Fn(u64) -> bool + use<'a> {
+        let replaced = self.table(identity).map(|(_, table)| &table.changes.replaced);
+        move |address| replaced.is_none_or(|replaced| !replaced.contains(address))
     }
 
     fn faults(&self) -> Faults {
-        Faults::new(self.input.errors_max)
+        Faults::new(self.errors_max)
     }
 
     fn constraints(&self, identity: TableIdentity) -> impl Iterator<Item = ConstraintRule> {
@@ -52,6 +60,7 @@ impl<'a> PostImage<'a> {
 /// Something that the rows do not say of themselves.
 enum Question<'a> {
     Endpoint(EndpointQuestion<'a>),
+    Reference(ReferenceQuestion<'a>),
     Unique(UniqueQuestion<'a>),
     Cardinality(CardinalityQuestion<'a>),
 }
@@ -66,22 +75,25 @@ impl<'a> Review<'a> {
     /// Rows that change nothing raise no question: the base keeps its constraints.
     pub(crate) fn of(post: PostImage<'a>) -> Result<Self, ArrowError> {
         let endpoints = endpoint::questions(&post)?.into_iter().map(Question::Endpoint);
+        let references = reference::questions(&post)?.into_iter().map(Question::Reference);
         let unique = unique::questions(&post)?.into_iter().map(Question::Unique);
         let cardinality = cardinality::questions(&post)?.into_iter().map(Question::Cardinality);
-        Ok(Self { post, questions: endpoints.chain(unique).chain(cardinality).collect() })
+        let questions = endpoints.chain(references).chain(unique).chain(cardinality).collect();
+        Ok(Self { post, questions })
     }
 
     /// The tables whose rows decide.
     pub(crate) fn tables(&self) -> impl Iterator<Item = TableIdentity> {
         self.questions.iter().map(|question| match question {
             Question::Endpoint(question) => question.node,
-            Question::Unique(question) => question.table.identity,
+            Question::Reference(question) => question.edge,
+            Question::Unique(question) => question.table.identity(),
             Question::Cardinality(question) => question.edge,
         })
     }
 
     /// Asks everything at once; the tables must be open.
-    pub(crate) async fn faults(&self, tables: &BaseTables<'_>) -> Result<Faults, LoadError> {
+    pub(crate) async fn faults(&self, tables: &BaseTables<'_>) -> Result<Faults, PrepareError> {
         let asked = self.questions.iter().map(|question| Box::pin(self.ask(question, tables)));
         let mut faults = self.post.faults();
         Box::pin(try_join_all(asked)).await?.into_iter().for_each(|found| faults.append(found));
@@ -92,9 +104,10 @@ impl<'a> Review<'a> {
         &self,
         question: &Question<'a>,
         tables: &BaseTables<'_>,
-    ) -> Result<Faults, LoadError> {
+    ) -> Result<Faults, PrepareError> {
         match question {
             Question::Endpoint(question) => question.ask(&self.post, tables).await,
+            Question::Reference(question) => question.ask(&self.post, tables).await,
             Question::Unique(question) => question.ask(&self.post, tables).await,
             Question::Cardinality(question) => question.ask(&self.post, tables).await,
         }

@@ -267,6 +267,7 @@ mod tests {
             "committed",
             "no_change",
             "key_conflict",
+            "key_missing",
             "expected_head",
             "operation_reused",
             "retries_exhausted",

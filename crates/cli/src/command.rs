@@ -321,11 +321,13 @@ impl FromStr for ExpectedHead {
     }
 }
 
-/// What a load does with a key that exists.
+/// What a load does with rows that exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
     /// Refuse: every key must be new
     Append,
     /// Replace the row
     Upsert,
+    /// Replace all rows of every table that the data has rows for
+    Overwrite,
 }

@@ -1,7 +1,7 @@
 //! Rows that break rules, as a failure that lists them.
 
 use graphwrite_coordinator::{
-    InputError, LoadError, Violation, Violations, WriteError, WriteErrorKind,
+    InputError, PrepareError, Violation, Violations, WriteError, WriteErrorKind,
 };
 
 use crate::answer::of_answer;
@@ -14,7 +14,7 @@ use graphwrite_protocol_types::Answer;
 /// The rows that a write was refused for, if it was.
 pub(crate) fn rows_of(error: &WriteError) -> Option<&Violations> {
     match &error.kind {
-        WriteErrorKind::Load(LoadError::Invalid(rows)) => Some(rows),
+        WriteErrorKind::Prepare(PrepareError::Invalid(rows)) => Some(rows),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! What can go wrong at the handle: one enum per operation, each with a stable code, the two
 //! questions of [`Answer`] and the next step. Outcomes of a write are values, not errors.
 
-use graphwrite_adapters::LoadError;
+use graphwrite_adapters::PrepareError;
 use graphwrite_gates::GateTimeout;
 use graphwrite_manifest::ManifestError;
 use graphwrite_protocol_types::{
@@ -171,7 +171,7 @@ pub enum WriteErrorKind {
     ReadOnly,
     /// The input was refused, or could not be prepared.
     #[error(transparent)]
-    Load(LoadError),
+    Prepare(PrepareError),
     /// A gate was not granted in time.
     #[error(transparent)]
     Gate(#[from] GateTimeout),
@@ -273,7 +273,7 @@ impl Answer for WriteError {
     fn code(&self) -> &'static str {
         match &self.kind {
             WriteErrorKind::ReadOnly => "read_only",
-            WriteErrorKind::Load(error) => error.code(),
+            WriteErrorKind::Prepare(error) => error.code(),
             WriteErrorKind::Gate(_) => "gate_timeout",
             WriteErrorKind::Blocked(_) => "recovery_blocked",
             WriteErrorKind::UnexplainedHead { .. } => "unexplained_head",
@@ -287,7 +287,7 @@ impl Answer for WriteError {
 
     fn may_retry(&self) -> bool {
         match &self.kind {
-            WriteErrorKind::Load(error) => error.may_retry(),
+            WriteErrorKind::Prepare(error) => error.may_retry(),
             WriteErrorKind::Read(error) => error.may_retry(),
             WriteErrorKind::Gate(_)
             | WriteErrorKind::Barrier(_)
@@ -310,7 +310,7 @@ impl Answer for WriteError {
     fn help(&self) -> String {
         match &self.kind {
             WriteErrorKind::ReadOnly => "open the graph for writing".into(),
-            WriteErrorKind::Load(error) => error.help(),
+            WriteErrorKind::Prepare(error) => error.help(),
             WriteErrorKind::Read(error) => error.help(),
             WriteErrorKind::Gate(_) => {
                 "nothing was changed; try again when the named attempts are done".into()

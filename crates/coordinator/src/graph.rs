@@ -95,7 +95,7 @@ impl Graph {
     /// Why the request was refused; the graph is as it was.
     pub async fn load(&self, request: LoadRequest) -> Result<WriteOutcome, WriteError> {
         // Erased, so that a caller may spawn it without a higher recursion limit of its own.
-        let write: BoxFuture<'_, _> = Box::pin(write(&self.core, request));
+        let write: BoxFuture<'_, _> = Box::pin(write(&self.core, request.into()));
         write.await
     }
 

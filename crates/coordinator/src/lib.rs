@@ -46,7 +46,7 @@ pub use request::LoadRequest;
 pub use snapshot::{Snapshot, SnapshotTable};
 
 pub use graphwrite_adapters::{
-    InputBuilder, InputError, LimitExceeded, LoadError, LoadInput, LoadLimits, LoadMode, Place,
+    InputBuilder, InputError, LimitExceeded, LoadInput, LoadLimits, LoadMode, Place, PrepareError,
     RenderError, RowRenderer, Rule, Violation, Violations,
 };
 pub use graphwrite_gates::{GateMetrics, GateTimeout};

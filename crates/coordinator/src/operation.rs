@@ -1,10 +1,13 @@
 //! One request over all of its attempts: what stays the same, and the questions that every attempt asks
 //! about it. It must not know stages, gates or effects.
 
-use graphwrite_adapters::{LoadAdapter, LoadPlan, PrepareContext, request_digest};
+use graphwrite_adapters::{
+    LoadAdapter, LoadInput, LoadMode, PrepareContext, PrepareError, WritePlan, request_digest,
+};
 use graphwrite_manifest::ManifestState;
 use graphwrite_protocol_types::{
-    AttemptId, Conflict, Footprint, OperationId, RequestDigest, WriteOutcome,
+    AttemptId, Conflict, Footprint, GraphHeadToken, OperationId, RequestDigest, TableIdentity,
+    WriteOutcome, WriterKind,
 };
 use graphwrite_schema::GraphSchema;
 
@@ -13,25 +16,86 @@ use crate::error::WriteErrorKind;
 use crate::receipt::receipt_of_commit;
 use crate::{LoadRequest, ReadError};
 
+/// What a request asks for: one kind for each adapter.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Load { input: LoadInput, mode: LoadMode },
+}
+
+/// Who asks, and under which terms.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    pub(crate) operation: Option<OperationId>,
+    pub(crate) actor: String,
+    pub(crate) message: Option<String>,
+    pub(crate) expect_head: Option<GraphHeadToken>,
+}
+
 /// A request with everything that stays the same over its attempts.
 #[derive(Debug)]
 pub(crate) struct Write {
-    pub(crate) request: LoadRequest,
+    work: Work,
+    caller: Caller,
     pub(crate) operation: OperationId,
     pub(crate) digest: RequestDigest,
-    /// Whether the caller chose the id, so that it may have been used before.
-    is_callers_id: bool,
+}
+
+impl From<LoadRequest> for (Work, Caller) {
+    fn from(request: LoadRequest) -> Self {
+        let LoadRequest { input, mode, operation, actor, message, expect_head } = request;
+        (Work::Load { input, mode }, Caller { operation, actor, message, expect_head })
+    }
+}
+
+/// What a request may do to a table, as far as it shows before its base is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Touch {
+    table: TableIdentity,
+    /// Whether rows may go, so that edges that name them matter.
+    removes: bool,
+}
+
+impl Work {
+    pub(crate) fn writer(&self) -> WriterKind {
+        match self {
+            Self::Load { .. } => WriterKind::Load,
+        }
+    }
+
+    fn digest(&self) -> RequestDigest {
+        match self {
+            Self::Load { input, mode } => request_digest(*mode, input),
+        }
+    }
+
+    async fn prepare(&self, context: &PrepareContext<'_>) -> Result<WritePlan, PrepareError> {
+        match self {
+            Self::Load { input, mode } => {
+                Box::pin(LoadAdapter::new(*mode).prepare(context, input)).await
+            }
+        }
+    }
+
+    fn touches(&self) -> Vec<Touch> {
+        match self {
+            Self::Load { input, mode } => {
+                let removes = *mode == LoadMode::Overwrite;
+                let tables = input.tables().iter().map(|table| table.identity());
+                tables.map(|table| Touch { table, removes }).collect()
+            }
+        }
+    }
 }
 
 impl Write {
-    pub(crate) fn new(core: &Core, request: LoadRequest) -> Self {
+    pub(crate) fn new(core: &Core, work: Work, caller: Caller) -> Self {
         let minted = || OperationId::mint(core.options.env.as_ref());
-        Self {
-            operation: request.operation.clone().unwrap_or_else(minted),
-            is_callers_id: request.operation.is_some(),
-            digest: request_digest(request.mode, &request.input),
-            request,
-        }
+        let operation = caller.operation.clone().unwrap_or_else(minted);
+        Self { operation, digest: work.digest(), work, caller }
+    }
+
+    pub(crate) fn writer(&self) -> WriterKind {
+        self.work.writer()
     }
 
     /// The answer that the request had before, or the one that it has without any work. An id that
@@ -41,13 +105,13 @@ impl Write {
         state: &ManifestState,
         restarts: u32,
     ) -> Result<Option<WriteOutcome>, WriteErrorKind> {
-        if (self.is_callers_id || restarts > 0)
+        if (self.caller.operation.is_some() || restarts > 0)
             && let Some(outcome) = self.earlier_commit(state).await?
         {
             return Ok(Some(outcome));
         }
         let actual = state.base().graph_head;
-        Ok(match self.request.expect_head {
+        Ok(match self.caller.expect_head {
             Some(expected) if expected != actual => {
                 let conflict = Conflict::ExpectedHead { expected: expected.0, actual: actual.0 };
                 Some(WriteOutcome::Conflict(conflict))
@@ -77,7 +141,7 @@ impl Write {
         core: &Core,
         state: &ManifestState,
         attempt: AttemptId,
-    ) -> Result<LoadPlan, WriteErrorKind> {
+    ) -> Result<WritePlan, WriteErrorKind> {
         let schema = schema_of(state)?;
         let context = PrepareContext {
             store: &core.store,
@@ -86,35 +150,37 @@ impl Write {
             domain: state.domain(),
             attempt,
             operation: &self.operation,
-            actor: &self.request.actor,
-            message: self.request.message.as_deref(),
-            expected_head: self.request.expect_head,
+            actor: &self.caller.actor,
+            message: self.caller.message.as_deref(),
+            expected_head: self.caller.expect_head,
             env: core.options.env.as_ref(),
         };
-        let adapter = LoadAdapter::new(self.request.mode);
-        let plan = adapter.prepare(&context, &self.request.input);
-        Box::pin(plan).await.map_err(WriteErrorKind::Load)
+        self.work.prepare(&context).await.map_err(WriteErrorKind::Prepare)
     }
 
     /// What the request reads and writes, as far as it is known before its base is (RFC 4.1): the
-    /// tables of its rows, the node tables that its edges name, and the edge tables that set a
-    /// minimum for its nodes.
+    /// tables of its rows, the node tables that its edges name, the edge tables that set a minimum
+    /// for its nodes, and the edge tables that may name nodes that go.
     pub(crate) fn footprint(&self, core: &Core) -> Result<Footprint, WriteErrorKind> {
         let schema = schema_of(&core.manifest.known_state())?;
         let mut footprint = Footprint::default();
-        for table in self.request.input.tables() {
-            footprint.written.insert(table.identity());
-            let Some(declared) = schema.by_identity(table.identity()) else { continue };
-            let ends = declared.edge().map(|edge| [edge.from, edge.to]);
-            let nodes = ends.into_iter().flatten().filter_map(|node| schema.by_table(node));
-            footprint.probed.extend(nodes.map(|node| node.identity));
-            let minimums = schema
-                .edges_touching(declared.identity.table)
-                .filter(|edge| edge.edge().is_some_and(|edge| edge.cardinality.min > 0));
-            footprint.probed.extend(minimums.map(|edge| edge.identity));
+        for touch in self.work.touches() {
+            footprint.written.insert(touch.table);
+            footprint.probed.extend(concerned(&schema, touch));
         }
         Ok(footprint)
     }
+}
+
+/// The tables that a touched table may ask.
+fn concerned(schema: &GraphSchema, touch: Touch) -> Vec<TableIdentity> {
+    let Some(declared) = schema.by_identity(touch.table) else { return Vec::new() };
+    let ends = declared.edge().map(|edge| [edge.from, edge.to]);
+    let nodes = ends.into_iter().flatten().filter_map(|node| schema.by_table(node));
+    let edges = schema
+        .edges_touching(declared.identity.table)
+        .filter(|edge| touch.removes || edge.edge().is_some_and(|edge| edge.cardinality.min > 0));
+    nodes.chain(edges).map(|concerned| concerned.identity).collect()
 }
 
 pub(crate) fn schema_of(state: &ManifestState) -> Result<GraphSchema, ReadError> {

@@ -1,7 +1,7 @@
 //! Receipts: what a write answers, taken from what the manifest recorded.
 
 use graphwrite_manifest::{CommitRow, ManifestState};
-use graphwrite_protocol_types::{AttemptId, BranchToken, Receipt, TableSummary, WriterKind};
+use graphwrite_protocol_types::{AttemptId, BranchToken, Receipt, TableSummary};
 
 use crate::operation::Write;
 
@@ -34,7 +34,7 @@ pub(crate) fn receipt_of_no_change(
         branch: state.base().branch.clone(),
         commit: state.base().graph_head.0,
         manifest_version: state.version(),
-        writer: WriterKind::Load,
+        writer: write.writer(),
         tables,
         restarts,
         recovered: Vec::new(),

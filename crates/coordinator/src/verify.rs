@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures::TryStreamExt;
 use graphwrite_adapters::{
-    InputBuilder, InputError, LoadError, LoadLimits, Violations, check_graph,
+    InputBuilder, InputError, LoadLimits, PrepareError, Violations, check_graph,
 };
 use graphwrite_manifest::{Manifest, ManifestState};
 use graphwrite_protocol_types::{CommitId, LiveHead, NativeBranch, TableIdentity};
@@ -129,12 +129,12 @@ impl Check {
             Ok(input) if complete => check_graph(&core.store, state.base(), schema, &input).await,
             // Without all rows the constraints between tables cannot be judged.
             Ok(_) => Ok(()),
-            Err(InputError::Invalid(violations)) => Err(LoadError::Invalid(violations)),
+            Err(InputError::Invalid(violations)) => Err(PrepareError::Invalid(violations)),
             Err(error) => Err(error.into()),
         };
         match found {
             Ok(()) => {}
-            Err(LoadError::Invalid(violations)) => self.violations(&violations),
+            Err(PrepareError::Invalid(violations)) => self.violations(&violations),
             Err(error) => self.fault("unchecked_constraints", "rows", error.to_string()),
         }
         Ok(())

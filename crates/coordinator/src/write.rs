@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use graphwrite_adapters::{LoadPlan, StagedPayload};
+use graphwrite_adapters::{StagedPayload, WritePlan};
 use graphwrite_gates::{GateGuard, GateSet};
 use graphwrite_manifest::{CommitRow, ManifestError, ManifestState, PublishOutcome, Transition};
 use graphwrite_protocol_types::{
@@ -14,33 +14,33 @@ use graphwrite_recovery::{OwnSteps, RecordSet};
 use graphwrite_substrate::Arming;
 use tokio::sync::oneshot;
 
+use crate::WriteError;
 use crate::barrier::clear_the_way;
 use crate::core::Core;
 use crate::effects::{Effects, apply};
 use crate::error::WriteErrorKind;
 use crate::healed::Healed;
 use crate::lane::enter_lane;
-use crate::operation::Write;
+use crate::operation::{Caller, Work, Write};
 use crate::process::LiveAttempt;
 use crate::progress::Progress;
 use crate::receipt::{receipt_of_commit, receipt_of_no_change};
 use crate::resolve::{Failed, resolve_own};
 use crate::restart::{Attempted, Obstacle, give_up, pause};
 use crate::revalidate::observe;
-use crate::{LoadRequest, WriteError};
 
 /// The answer of one attempt; an error only before anything was armed.
 type Answered = Result<Attempted, WriteErrorKind>;
 
-/// Performs `request`: attempts until one ends with an answer.
+/// Performs a request: attempts until one ends with an answer.
 pub(crate) async fn write(
     core: &Arc<Core>,
-    request: LoadRequest,
+    (work, caller): (Work, Caller),
 ) -> Result<WriteOutcome, WriteError> {
     if core.purpose == Purpose::Read {
-        return Err(WriteError { operation: request.operation, kind: WriteErrorKind::ReadOnly });
+        return Err(WriteError { operation: caller.operation, kind: WriteErrorKind::ReadOnly });
     }
-    let write = Write::new(core, request);
+    let write = Write::new(core, work, caller);
     let (mut restarts, mut healed) = (0, Healed::default());
     // Nobody overtakes those of its own process that have lost already.
     drop(enter_lane(core, &write).await);
@@ -84,12 +84,12 @@ async fn attempt(
         return Ok(Attempted::done(outcome));
     }
     let prepared = match write.prepare(core, &state, attempt).await? {
-        LoadPlan::Write(prepared) => *prepared,
-        LoadPlan::NoChange { summaries, .. } => {
+        WritePlan::Write(prepared) => *prepared,
+        WritePlan::NoChange { summaries, .. } => {
             let receipt = receipt_of_no_change(write, attempt, &state, summaries, restarts);
             return Ok(Attempted::done(WriteOutcome::NoChange(receipt)));
         }
-        LoadPlan::Conflict(conflict) => {
+        WritePlan::Conflict(conflict) => {
             return Ok(Attempted::done(WriteOutcome::Conflict(conflict)));
         }
     };

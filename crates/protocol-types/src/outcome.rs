@@ -96,6 +96,17 @@ pub enum Conflict {
         /// How many keys of the request are there already.
         total: u64,
     },
+    /// An update named a key that is not there.
+    KeyMissing {
+        /// The type's name.
+        table: String,
+        /// The key, as text.
+        key: String,
+        /// Where in the input, e.g. `statement 3`.
+        place: Option<String>,
+        /// How many keys of the request are not there.
+        total: u64,
+    },
     /// The caller's expected head is not the head.
     ExpectedHead {
         /// What the caller expected.
@@ -228,6 +239,7 @@ impl Answer for Conflict {
     fn code(&self) -> &'static str {
         match self {
             Self::KeyExists { .. } => "key_conflict",
+            Self::KeyMissing { .. } => "key_missing",
             Self::ExpectedHead { .. } => "expected_head",
             Self::OperationReused { .. } => "operation_reused",
             Self::RetriesExhausted { .. } => "retries_exhausted",
@@ -245,7 +257,10 @@ impl Answer for Conflict {
     fn help(&self) -> String {
         match self {
             Self::KeyExists { .. } => {
-                "the graph is unchanged; load with `--mode upsert` to replace rows that exist".into()
+                "the graph is unchanged; use an upsert to replace rows that exist".into()
+            }
+            Self::KeyMissing { .. } => {
+                "the graph is unchanged; use an upsert to add rows that do not exist".into()
             }
             Self::ExpectedHead { .. } => {
                 "the graph is unchanged; read the new head, decide again, and send the request with it"
@@ -266,10 +281,13 @@ impl std::fmt::Display for Conflict {
         match self {
             Self::KeyExists { table, key, place, total } => {
                 write!(f, "key `{key}` is already in {table}")?;
-                if let Some(place) = place {
-                    write!(f, " ({place})")?;
-                }
+                at_place(f, place)?;
                 if *total > 1 { write!(f, "; {total} keys of the request are") } else { Ok(()) }
+            }
+            Self::KeyMissing { table, key, place, total } => {
+                write!(f, "key `{key}` is not in {table}")?;
+                at_place(f, place)?;
+                if *total > 1 { write!(f, "; {total} keys of the request are not") } else { Ok(()) }
             }
             Self::ExpectedHead { expected, actual } => write!(
                 f,
@@ -285,6 +303,10 @@ impl std::fmt::Display for Conflict {
             }
         }
     }
+}
+
+fn at_place(f: &mut std::fmt::Formatter<'_>, place: &Option<String>) -> std::fmt::Result {
+    place.as_ref().map_or(Ok(()), |place| write!(f, " ({place})"))
 }
 
 fn head_name(head: Option<CommitId>) -> String {

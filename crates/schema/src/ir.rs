@@ -7,6 +7,7 @@ use graphwrite_protocol_types::{StableTableId, TableIdentity};
 use serde::{Deserialize, Serialize};
 
 use crate::cardinality::Cardinality;
+use crate::constraint::End;
 use crate::error::{Place, SchemaError};
 use crate::property_type::{PropertyType, ScalarType};
 use crate::validate;
@@ -144,6 +145,16 @@ pub struct EdgeDef {
     pub cardinality: Cardinality,
     /// Whether parallel edges may exist; their rows then carry their own id.
     pub multi: bool,
+}
+
+impl EdgeDef {
+    /// The node type at one end.
+    pub fn node_at(&self, end: End) -> StableTableId {
+        match end {
+            End::Src => self.from,
+            End::Dst => self.to,
+        }
+    }
 }
 
 /// One property of a type.

@@ -158,7 +158,7 @@ pub(crate) const RE_EXPORTED: &[(&str, &str)] = &[
     ("coordinator", "graphwrite_adapters::InputBuilder"),
     ("coordinator", "graphwrite_adapters::InputError"),
     ("coordinator", "graphwrite_adapters::LimitExceeded"),
-    ("coordinator", "graphwrite_adapters::LoadError"),
+    ("coordinator", "graphwrite_adapters::PrepareError"),
     ("coordinator", "graphwrite_adapters::LoadInput"),
     ("coordinator", "graphwrite_adapters::LoadLimits"),
     ("coordinator", "graphwrite_adapters::LoadMode"),

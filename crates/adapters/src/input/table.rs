@@ -51,8 +51,6 @@ pub struct TableInput {
     /// The rows by the value of the column that tells them apart.
     pub(crate) keys: RowIndex,
     pub(crate) key_column: String,
-    /// Whether rows are edges that carry their own id.
-    pub(crate) is_multi_edge: bool,
     /// The columns of the key as people know it.
     pub(crate) named_by: Vec<String>,
 }
@@ -84,7 +82,6 @@ impl TableInput {
         let columns = parts.iter().map(|part| vec![ArrayRef::clone(part.batch.column(at))]);
         let keys = RowIndex::new([schema.field(at).data_type().clone()], columns)?;
         let (identity, name) = (def.identity, def.name.clone());
-        let is_multi_edge = def.edge().is_some_and(|edge| edge.multi);
         let starts = parts.iter().scan(0, |next, part| {
             let start = *next;
             *next += part.batch.num_rows();
@@ -92,17 +89,7 @@ impl TableInput {
         });
         let starts = starts.collect();
         let named_by = def.key_columns().into_iter().map(str::to_owned).collect();
-        Ok(Self {
-            identity,
-            name,
-            schema,
-            parts,
-            starts,
-            keys,
-            key_column,
-            is_multi_edge,
-            named_by,
-        })
+        Ok(Self { identity, name, schema, parts, starts, keys, key_column, named_by })
     }
 
     /// The table.

@@ -21,6 +21,10 @@ pub enum Place {
     },
     /// The record batches of a table as a whole, for faults of their columns.
     Table(String),
+    /// The rows of a table that an overwriting load does not have.
+    LeftOut(String),
+    /// A statement of a mutation, counted from 1.
+    Statement(u64),
 }
 
 impl fmt::Display for Place {
@@ -29,6 +33,8 @@ impl fmt::Display for Place {
             Self::Line(line) => write!(f, "line {line}"),
             Self::Row { table, row } => write!(f, "row {row} of {table}"),
             Self::Table(table) => write!(f, "the columns of {table}"),
+            Self::LeftOut(table) => write!(f, "the rows of {table} that the load leaves out"),
+            Self::Statement(statement) => write!(f, "statement {statement}"),
         }
     }
 }
@@ -67,11 +73,13 @@ pub enum Rule {
     Endpoint,
     /// A source would have too few or too many edges.
     Cardinality,
+    /// A node would go that an edge names.
+    Referenced,
 }
 
 impl Rule {
     /// Every rule.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Json,
         Self::Shape,
         Self::UnknownType,
@@ -87,6 +95,7 @@ impl Rule {
         Self::Unique,
         Self::Endpoint,
         Self::Cardinality,
+        Self::Referenced,
     ];
 
     /// Stable code, for programs.
@@ -107,6 +116,7 @@ impl Rule {
             Self::Unique => "unique",
             Self::Endpoint => "endpoint",
             Self::Cardinality => "cardinality",
+            Self::Referenced => "referenced",
         }
     }
 }

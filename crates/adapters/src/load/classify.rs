@@ -1,72 +1,38 @@
-//! What each row of the input does to the table of the base: add a row, replace one, or nothing.
-//! Rows are equal when their typed columns are (`keys`). It decides nothing on constraints.
+//! What each row of the input does to the table of the base: add a row, replace one, or nothing; and
+//! which rows of the base go. Rows are equal when their typed columns are (`keys`). It decides
+//! nothing on constraints.
 
-use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use std::collections::BTreeSet;
+
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::ArrowError;
 use arrow_select::concat::concat;
 use arrow_select::interleave::interleave_record_batch;
 use arrow_select::take::{take, take_record_batch};
 use futures::TryStreamExt;
-use graphwrite_schema::EDGE_SRC;
+use graphwrite_schema::{EDGE_SRC, GraphSchema};
 use graphwrite_substrate::TableHandle;
 
-use crate::input::TableInput;
+use crate::change::{Changes, Reason, RowClass, Watched, addresses, note};
+use crate::error::PrepareError;
+use crate::input::{Place, TableInput};
 use crate::keys::Encoder;
-use crate::load::LoadError;
-use crate::probe::scan_matching;
+use crate::probe::{scan_all, scan_matching};
 
-/// What a row of the input does.
+/// What becomes of rows of the base whose keys are not in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RowClass {
-    /// Its key is not in the table.
-    Insert,
-    /// Its key is there, with other values.
-    Update,
-    /// It is there as it is.
-    Unchanged,
-}
-
-/// The rows of one table of the input, classified.
-#[derive(Debug, Clone)]
-pub(crate) struct Changes {
-    pub(crate) classes: Vec<RowClass>,
-    /// Sources that edges of the base have and will no longer have, where updates move them, each
-    /// with the row of the input that does.
-    pub(crate) left_sources: Vec<(ArrayRef, Vec<u32>)>,
-}
-
-impl Changes {
-    /// All rows are new.
-    pub(crate) fn all_inserts(table: &TableInput) -> Self {
-        Self { classes: vec![RowClass::Insert; table.rows()], left_sources: Vec::new() }
-    }
-
-    pub(crate) fn count(&self, class: RowClass) -> u64 {
-        self.classes.iter().filter(|found| **found == class).count() as u64
-    }
-
-    /// Whether the table changes.
-    pub(crate) fn any(&self) -> bool {
-        self.classes.iter().any(|class| *class != RowClass::Unchanged)
-    }
-
-    /// Whether a row adds or replaces something.
-    pub(crate) fn changes(&self, row: usize) -> bool {
-        self.classes[row] != RowClass::Unchanged
-    }
-
-    pub(crate) fn inserts(&self, row: usize) -> bool {
-        self.classes[row] == RowClass::Insert
-    }
+pub(super) enum Rest {
+    Stays,
+    IsRemoved,
 }
 
 /// The rows of a strict insert whose keys are in the table, in the order of the input.
-pub(crate) async fn existing_keys(
+pub(super) async fn existing_keys(
     input: &TableInput,
     table: &TableHandle,
-) -> Result<Vec<u32>, LoadError> {
+) -> Result<Vec<u32>, PrepareError> {
     let columns = vec![input.key_column.clone()];
-    let mut batches = scan_keys(input, table, columns).await?;
+    let mut batches = scan_matching(table, columns, vec![asked_keys(input)?]).await?;
     let mut found = Vec::new();
     while let Some(batch) = batches.try_next().await? {
         found.extend(matches(input, &batch)?.into_iter().map(|(_, row)| row));
@@ -75,31 +41,32 @@ pub(crate) async fn existing_keys(
     Ok(found)
 }
 
-/// Classifies the rows of an upsert. Existing rows stream by; only those of incoming keys are
-/// looked at.
-pub(crate) async fn classify(
+/// Classifies the rows of the input. Existing rows stream by; only those of incoming keys are
+/// looked at, or noted as going.
+pub(super) async fn classify(
+    schema: &GraphSchema,
     input: &TableInput,
     table: &TableHandle,
-) -> Result<Changes, LoadError> {
+    rest: Rest,
+) -> Result<Changes, PrepareError> {
     let columns = input.schema.fields().iter().map(|field| field.name().clone()).collect();
-    let mut batches = scan_keys(input, table, columns).await?;
-    let comparison = Comparison::new(input)?;
+    let mut batches = match rest {
+        Rest::Stays => scan_matching(table, columns, vec![asked_keys(input)?]).await?,
+        Rest::IsRemoved => scan_all(table, columns).await?,
+    };
+    let comparison = Comparison::new(schema, input, rest)?;
     let mut changes = Changes::all_inserts(input);
+    changes.reasons = vec![Place::LeftOut(input.name.clone())];
     while let Some(batch) = batches.try_next().await? {
         comparison.apply(&batch, &mut changes)?;
     }
     Ok(changes)
 }
 
-async fn scan_keys(
-    input: &TableInput,
-    table: &TableHandle,
-    columns: Vec<String>,
-) -> Result<graphwrite_substrate::BatchStream, LoadError> {
+fn asked_keys(input: &TableInput) -> Result<(String, ArrayRef), ArrowError> {
     let parts = input.columns(&[&input.key_column])?;
     let keys: Vec<_> = parts.iter().flatten().map(AsRef::as_ref).collect();
-    let values = vec![(input.key_column.clone(), concat(&keys)?)];
-    Ok(scan_matching(table, columns, values).await?)
+    Ok((input.key_column.clone(), concat(&keys)?))
 }
 
 /// Rows of `batch` whose key is in the input, each with the row of the input.
@@ -111,42 +78,88 @@ fn matches(input: &TableInput, batch: &RecordBatch) -> Result<Vec<(u32, u32)>, A
 }
 
 /// Compares rows of the base with rows of the input, batch by batch.
-pub(crate) struct Comparison<'a> {
+pub(super) struct Comparison<'a> {
     input: &'a TableInput,
     encoder: Encoder,
     parts: Vec<&'a RecordBatch>,
+    rest: Rest,
+    watched: Watched,
 }
 
 impl<'a> Comparison<'a> {
-    pub(crate) fn new(input: &'a TableInput) -> Result<Self, ArrowError> {
+    pub(super) fn new(
+        schema: &GraphSchema,
+        input: &'a TableInput,
+        rest: Rest,
+    ) -> Result<Self, ArrowError> {
         let types = input.schema.fields().iter().map(|field| field.data_type().clone());
-        Ok(Self { input, encoder: Encoder::new(types)?, parts: input.batches().collect() })
+        let watched = Watched::of(schema, input.identity);
+        let parts = input.batches().collect();
+        Ok(Self { input, encoder: Encoder::new(types)?, parts, rest, watched })
     }
 
-    /// Classifies the rows of the input that `existing` has the keys of. Its columns may be in any
-    /// order.
-    pub(crate) fn apply(
+    /// Classifies the rows of the input that `existing` has the keys of, and notes which of its rows
+    /// go. Its columns, the addresses among them, may be in any order.
+    pub(super) fn apply(
         &self,
         existing: &RecordBatch,
         changes: &mut Changes,
     ) -> Result<(), ArrowError> {
         let matches = matches(self.input, existing)?;
+        if self.rest == Rest::IsRemoved {
+            self.remove_others(existing, &matches, changes)?;
+        }
         if matches.is_empty() {
             return Ok(());
         }
         let taken: UInt32Array = matches.iter().map(|(at, _)| Some(*at)).collect();
-        let existing = self.in_order(&take_record_batch(existing, &taken)?)?;
-        let places: Vec<_> =
-            matches.iter().map(|(_, row)| self.input.position(*row as usize)).collect();
-        let incoming = interleave_record_batch(&self.parts, &places)?;
-        let (before, after) =
-            (self.encoder.rows(existing.columns())?, self.encoder.rows(incoming.columns())?);
+        let existing = take_record_batch(existing, &taken)?;
+        let (before, after) = (self.in_order(&existing)?, self.incoming(&matches)?);
+        let (old, new) =
+            (self.encoder.rows(before.columns())?, self.encoder.rows(after.columns())?);
+        let places = addresses(&existing)?;
         for (at, (_, row)) in matches.iter().enumerate() {
-            let same = before.row(at) == after.row(at);
+            let is_same = old.row(at) == new.row(at);
             changes.classes[*row as usize] =
-                if same { RowClass::Unchanged } else { RowClass::Update };
+                if is_same { RowClass::Unchanged } else { RowClass::Update };
+            if !is_same {
+                changes.replaced.insert(places.value(at));
+            }
         }
-        self.note_left_sources(&existing, &incoming, &matches, changes)
+        self.note_moves(&before, &after, &matches, changes)
+    }
+
+    /// Rows of the base that the input does not have.
+    fn remove_others(
+        &self,
+        existing: &RecordBatch,
+        matches: &[(u32, u32)],
+        changes: &mut Changes,
+    ) -> Result<(), ArrowError> {
+        let kept: BTreeSet<u32> = matches.iter().map(|(at, _)| *at).collect();
+        let others = (0..existing.num_rows() as u32).filter(|at| !kept.contains(at));
+        let others: UInt32Array = others.map(Some).collect();
+        let places = addresses(existing)?;
+        changes.replaced.extend(others.values().iter().map(|at| places.value(*at as usize)));
+        changes.removed += others.len() as u64;
+        let leaving = |column: &str| -> Result<_, ArrowError> {
+            let column = existing.column(existing.schema_ref().index_of(column)?);
+            Ok((take(column, &others, None)?, vec![Reason::Place(0); others.len()]))
+        };
+        if let Some(key) = &self.watched.key {
+            let (values, reasons) = leaving(key)?;
+            note(&mut changes.gone, values, reasons);
+        }
+        if let Some(source) = self.watched.source {
+            let (values, reasons) = leaving(source)?;
+            note(&mut changes.left, values, reasons);
+        }
+        Ok(())
+    }
+
+    fn incoming(&self, matches: &[(u32, u32)]) -> Result<RecordBatch, ArrowError> {
+        let places = matches.iter().map(|(_, row)| self.input.position(*row as usize));
+        interleave_record_batch(&self.parts, &places.collect::<Vec<_>>())
     }
 
     fn in_order(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
@@ -156,15 +169,15 @@ impl<'a> Comparison<'a> {
     }
 
     /// An edge with its own id may be given another source by an update.
-    fn note_left_sources(
+    fn note_moves(
         &self,
-        existing: &RecordBatch,
-        incoming: &RecordBatch,
+        before: &RecordBatch,
+        after: &RecordBatch,
         matches: &[(u32, u32)],
         changes: &mut Changes,
     ) -> Result<(), ArrowError> {
-        let sources = existing.column_by_name(EDGE_SRC).zip(incoming.column_by_name(EDGE_SRC));
-        let Some((before, after)) = sources.filter(|_| self.input.is_multi_edge) else {
+        let sources = before.column_by_name(EDGE_SRC).zip(after.column_by_name(EDGE_SRC));
+        let Some((before, after)) = sources.filter(|_| self.watched.source.is_some()) else {
             return Ok(());
         };
         let encoder = Encoder::new([before.data_type().clone()])?;
@@ -175,38 +188,8 @@ impl<'a> Comparison<'a> {
         let moved: Vec<usize> =
             (0..before.len()).filter(|row| old.row(*row) != new.row(*row)).collect();
         let at: UInt32Array = moved.iter().map(|row| Some(*row as u32)).collect();
-        let rows = moved.iter().map(|row| matches[*row].1).collect();
-        changes.left_sources.push((take(before, &at, None)?, rows));
+        let reasons = moved.iter().map(|row| Reason::Row(matches[*row].1)).collect();
+        note(&mut changes.left, take(before, &at, None)?, reasons);
         Ok(())
     }
-}
-
-/// The rows of the input that change the table, as batches to write.
-pub(crate) fn changed_batches(
-    input: &TableInput,
-    changes: &Changes,
-) -> Result<Vec<RecordBatch>, ArrowError> {
-    let mut written = Vec::new();
-    let mut first = 0;
-    for batch in input.batches() {
-        let rows = first..first + batch.num_rows();
-        first = rows.end;
-        let keep = rows.map(|row| Some(changes.changes(row)));
-        let kept = keep_rows(batch, keep)?;
-        if kept.num_rows() > 0 {
-            written.push(kept);
-        }
-    }
-    Ok(written)
-}
-
-fn keep_rows(
-    batch: &RecordBatch,
-    keep: impl Iterator<Item = Option<bool>>,
-) -> Result<RecordBatch, ArrowError> {
-    let mask: arrow_array::BooleanArray = keep.collect();
-    if mask.true_count() == batch.num_rows() {
-        return Ok(batch.clone());
-    }
-    arrow_select::filter::filter_record_batch(batch, &mask)
 }

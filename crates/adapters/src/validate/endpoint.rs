@@ -1,4 +1,4 @@
-//! Both ends of an edge exist: among the nodes of the same input, or in the base. One question per
+//! Both ends of an edge exist: among the nodes that are put, or among those of the base that stay. One question per
 //! node type, whatever edge types ask it.
 
 use std::collections::BTreeMap;
@@ -13,9 +13,10 @@ use graphwrite_schema::{ConstraintRule, End, TypeDef};
 use graphwrite_substrate::TableHandle;
 
 use super::PostImage;
-use crate::input::{Faults, Rule, TableInput, Violation, identity_column, quoted};
+use crate::change::{TableChange, addresses};
+use crate::error::PrepareError;
+use crate::input::{Faults, Rule, Violation, identity_column, quoted};
 use crate::keys::{KeyColumn, RowIndex, key_text};
-use crate::load::{Changes, LoadError};
 use crate::probe::{BaseTables, scan_matching};
 
 /// Do nodes of one type exist?
@@ -46,10 +47,10 @@ struct Draft {
 
 pub(super) fn questions<'a>(post: &PostImage<'a>) -> Result<Vec<EndpointQuestion<'a>>, ArrowError> {
     let mut drafts: BTreeMap<StableTableId, Draft> = BTreeMap::new();
-    for (at, table, changes) in post.tables() {
-        for rule in post.constraints(table.identity) {
+    for (at, table) in post.tables() {
+        for rule in post.constraints(table.identity()) {
             if let ConstraintRule::Endpoint { end, node, .. } = rule {
-                draft(post, (at, table, changes), end, node, drafts.entry(node).or_default())?;
+                draft(post, (at, table), end, node, drafts.entry(node).or_default())?;
             }
         }
     }
@@ -60,24 +61,24 @@ pub(super) fn questions<'a>(post: &PostImage<'a>) -> Result<Vec<EndpointQuestion
 
 fn draft(
     post: &PostImage<'_>,
-    (table, input, changes): (usize, &TableInput, &Changes),
+    (table, edges): (usize, &TableChange<'_>),
     end: End,
     node: StableTableId,
     draft: &mut Draft,
 ) -> Result<(), ArrowError> {
     let nodes = post.schema.by_table(node).and_then(|def| post.table(def.identity));
     let mut first = 0;
-    for columns in input.columns(&[end.column()])? {
+    for columns in edges.rows.columns(&[end.column()])? {
         let known = match nodes {
-            Some((_, nodes, _)) => Some((nodes, nodes.keys.encode(&columns)?)),
+            Some((_, nodes)) => Some((&nodes.rows.keys, nodes.rows.keys.encode(&columns)?)),
             None => None,
         };
         let brought = |row: usize| {
-            known.as_ref().is_some_and(|(nodes, keys)| nodes.keys.find(keys.row(row)).is_some())
+            known.as_ref().is_some_and(|(nodes, keys)| nodes.find(keys.row(row)).is_some())
         };
         let [column] = columns.as_slice() else { continue };
         let asked: Vec<usize> = (0..column.len())
-            .filter(|row| changes.changes(first + row) && !brought(*row))
+            .filter(|row| edges.changes.changes(first + row) && !brought(*row))
             .collect();
         let indices: UInt32Array = asked.iter().map(|row| Some(*row as u32)).collect();
         draft.pieces.push(take(column, &indices, None)?);
@@ -107,16 +108,21 @@ impl<'a> EndpointQuestion<'a> {
         &self,
         post: &PostImage<'_>,
         tables: &BaseTables<'_>,
-    ) -> Result<Faults, LoadError> {
+    ) -> Result<Faults, PrepareError> {
         let found = match tables.get(self.node) {
-            Some(table) => self.found(table).await?,
+            Some(table) => self.found(post, table).await?,
             None => vec![false; self.uses.len()],
         };
         Ok(self.judge(post, &found))
     }
 
     /// For the first use of each key, whether the node exists.
-    async fn found(&self, table: &TableHandle) -> Result<Vec<bool>, LoadError> {
+    async fn found(
+        &self,
+        post: &PostImage<'_>,
+        table: &TableHandle,
+    ) -> Result<Vec<bool>, PrepareError> {
+        let stands = post.stands(self.node);
         let firsts: UInt32Array = self.index.groups().map(|group| group.first().copied()).collect();
         let distinct = take(&self.keys, &firsts, None)?;
         let column = self.key_column.to_owned();
@@ -124,8 +130,10 @@ impl<'a> EndpointQuestion<'a> {
         let mut found = vec![false; self.uses.len()];
         let mut batches = scan_matching(table, vec![column], values).await?;
         while let Some(batch) = batches.try_next().await? {
-            for key in self.index.encode(batch.columns())?.iter() {
-                if let Some(first) = self.index.find(key) {
+            let places = addresses(&batch)?;
+            let keys = self.index.encode(&batch.columns()[..1])?;
+            for (key, place) in keys.iter().zip(places.values()) {
+                if let Some(first) = self.index.find(key).filter(|_| stands(*place)) {
                     found[first as usize] = true;
                 }
             }
@@ -146,7 +154,7 @@ impl<'a> EndpointQuestion<'a> {
     }
 
     fn violation(&self, post: &PostImage<'_>, used: Use, at: usize) -> Violation {
-        let table = &post.input.tables[used.table];
+        let table = post.tables[used.table].rows;
         let key = KeyColumn::of(&self.keys).map(|keys| key_text(keys.value(at)));
         let key = quoted(&key.unwrap_or_default());
         let field = if used.is_dst { "to" } else { "from" };

@@ -1,5 +1,5 @@
 //! Values that must be unique are not those of another row of the base. Rows with a null among them
-//! are not judged, and rows that the input replaces do not count.
+//! are not judged, and rows that go do not count.
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::ArrowError;
@@ -9,16 +9,16 @@ use futures::TryStreamExt;
 use graphwrite_substrate::TableHandle;
 
 use super::PostImage;
+use crate::change::{TableChange, addresses};
+use crate::error::PrepareError;
 use crate::input::within::{index_of, unique_sets};
-use crate::input::{Faults, Rule, TableInput, Violation, quoted, row_key_text};
+use crate::input::{Faults, Rule, Violation, quoted, row_key_text};
 use crate::keys::RowIndex;
-use crate::load::{Changes, LoadError};
 use crate::probe::{BaseTables, scan_matching};
 
 /// Does another row have one of these values?
 pub(super) struct UniqueQuestion<'a> {
-    pub(super) table: &'a TableInput,
-    changes: &'a Changes,
+    pub(super) table: &'a TableChange<'a>,
     columns: Vec<String>,
     /// The rows of the input that have a value in every column.
     index: RowIndex,
@@ -26,11 +26,11 @@ pub(super) struct UniqueQuestion<'a> {
 
 pub(super) fn questions<'a>(post: &PostImage<'a>) -> Result<Vec<UniqueQuestion<'a>>, ArrowError> {
     let mut questions = Vec::new();
-    for (_, table, changes) in post.tables().filter(|(_, _, changes)| changes.any()) {
-        for columns in unique_sets(post.schema, table.identity) {
-            let index = index_of(table, &columns)?;
+    for (_, table) in post.tables().filter(|(_, table)| table.changes.puts()) {
+        for columns in unique_sets(post.schema, table.identity()) {
+            let index = index_of(table.rows, &columns)?;
             if index.len() > 0 {
-                questions.push(UniqueQuestion { table, changes, columns, index });
+                questions.push(UniqueQuestion { table, columns, index });
             }
         }
     }
@@ -45,9 +45,9 @@ impl UniqueQuestion<'_> {
         &self,
         post: &PostImage<'_>,
         tables: &BaseTables<'_>,
-    ) -> Result<Faults, LoadError> {
-        let mut taken = match tables.get(self.table.identity) {
-            Some(table) => self.taken(table).await?,
+    ) -> Result<Faults, PrepareError> {
+        let mut taken = match tables.get(self.table.identity()) {
+            Some(table) => self.taken(post, table).await?,
             None => Vec::new(),
         };
         taken.sort_unstable();
@@ -58,9 +58,13 @@ impl UniqueQuestion<'_> {
         Ok(faults)
     }
 
-    async fn taken(&self, table: &TableHandle) -> Result<Vec<Taken>, LoadError> {
-        let mut columns = self.table.named_by.clone();
-        for column in std::iter::once(&self.table.key_column).chain(&self.columns) {
+    async fn taken(
+        &self,
+        post: &PostImage<'_>,
+        table: &TableHandle,
+    ) -> Result<Vec<Taken>, PrepareError> {
+        let mut columns = self.table.rows.named_by.clone();
+        for column in &self.columns {
             if !columns.contains(column) {
                 columns.push(column.clone());
             }
@@ -68,7 +72,7 @@ impl UniqueQuestion<'_> {
         let mut taken = Vec::new();
         let mut batches = scan_matching(table, columns, self.values()?).await?;
         while let Some(batch) = batches.try_next().await? {
-            taken.extend(self.taken_in(&batch)?);
+            taken.extend(self.taken_in(post, &batch)?);
         }
         Ok(taken)
     }
@@ -78,10 +82,11 @@ impl UniqueQuestion<'_> {
         let values = |column: &String| {
             let mut first = 0;
             let mut pieces = Vec::new();
-            for piece in self.table.columns(&[column])?.into_iter().flatten() {
+            for piece in self.table.rows.columns(&[column])?.into_iter().flatten() {
                 let rows = first..first + piece.len();
                 first = rows.end;
-                let keep: BooleanArray = rows.map(|row| Some(self.changes.changes(row))).collect();
+                let keep: BooleanArray =
+                    rows.map(|row| Some(self.table.changes.changes(row))).collect();
                 pieces.push(filter(&piece, &keep)?);
             }
             let pieces: Vec<_> = pieces.iter().map(AsRef::as_ref).collect();
@@ -90,29 +95,33 @@ impl UniqueQuestion<'_> {
         self.columns.iter().map(values).collect()
     }
 
-    fn taken_in(&self, batch: &RecordBatch) -> Result<Vec<Taken>, ArrowError> {
+    fn taken_in(
+        &self,
+        post: &PostImage<'_>,
+        batch: &RecordBatch,
+    ) -> Result<Vec<Taken>, ArrowError> {
         let column = |name: &String| {
             let at = batch.schema().index_of(name)?;
             Ok(ArrayRef::clone(batch.column(at)))
         };
         let values = self.columns.iter().map(column).collect::<Result<Vec<_>, ArrowError>>()?;
         let values = self.index.encode(&values)?;
-        let keys = self.table.keys.encode(&[column(&self.table.key_column)?])?;
+        let (stands, places) = (post.stands(self.table.identity()), addresses(batch)?);
         let rows = (0..batch.num_rows()).filter_map(|at| {
             let row = self.index.find(values.row(at))?;
-            // The row of the base is replaced, so its value is free.
-            let replaced = self.table.keys.find(keys.row(at)).is_some();
-            (!replaced).then(|| (row, row_key_text(batch, &self.table.named_by, at)))
+            // A row that is put as it is meets itself.
+            let is_taken = self.table.changes.changes(row as usize) && stands(places.value(at));
+            is_taken.then(|| (row, row_key_text(batch, &self.table.rows.named_by, at)))
         });
         Ok(rows.collect())
     }
 
     fn violation(&self, row: usize, other: &str) -> Result<Violation, ArrowError> {
-        let value = self.table.value_text(&self.columns, row)?;
+        let value = self.table.rows.value_text(&self.columns, row)?;
         let other = quoted(other);
         Ok(Violation {
-            place: self.table.place(row),
-            table: Some(self.table.name.clone()),
+            place: self.table.rows.place(row),
+            table: Some(self.table.rows.name.clone()),
             field: Some(self.columns.join(", ")),
             rule: Rule::Unique,
             message: format!("`{value}` must be unique and is the value of `{other}` already"),

@@ -83,6 +83,7 @@ fn request(args: &LoadArgs, input: LoadInput, io: &Io<'_>) -> LoadRequest {
     let mode = match args.mode {
         Mode::Append => LoadMode::Append,
         Mode::Upsert => LoadMode::Upsert,
+        Mode::Overwrite => LoadMode::Overwrite,
     };
     LoadRequest {
         operation: args.operation_id.clone(),

@@ -12,7 +12,7 @@ use crate::style::Style;
 
 fn conflict() -> Failure {
     Failure::new(Exit::Conflict, "key_conflict", "key `ada` is already in Person (line 12)")
-        .help("the graph is unchanged; load with `--mode upsert` to replace rows that exist")
+        .help("the graph is unchanged; use an upsert to replace rows that exist")
         .operation("nightly-2026-11-30")
         .effect(Effect::None)
 }

@@ -1,9 +1,16 @@
 //! Insert, update or unchanged, by typed equality.
 
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
+use arrow_schema::{DataType, Field, Schema};
+use graphwrite_substrate::ROW_ADDRESS;
+
 use super::world::{Came, World, committed};
+use crate::change::{Changes, RowClass};
 use crate::input::TableInput;
 use crate::load::LoadMode::{Append, Upsert};
-use crate::load::classify::{Changes, Comparison, RowClass};
+use crate::load::classify::{Comparison, Rest};
 use crate::testing::{TYPES, TestSchema};
 
 fn row(cell: &str) -> String {
@@ -11,13 +18,23 @@ fn row(cell: &str) -> String {
     format!(r#"{{"type":"Types","data":{{"key":1{separator}{cell}}}}}"#)
 }
 
+/// As a scan gives it, in fragment 0.
+fn with_addresses(batch: &RecordBatch) -> RecordBatch {
+    let mut fields: Vec<_> = batch.schema().fields().iter().cloned().collect();
+    fields.push(Arc::new(Field::new(ROW_ADDRESS, DataType::UInt64, true)));
+    let addresses = UInt64Array::from_iter_values(0..batch.num_rows() as u64);
+    let columns = batch.columns().iter().cloned().chain([Arc::new(addresses) as ArrayRef]);
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.collect()).unwrap()
+}
+
 fn classes_of(before: &[&str], after: &[&str]) -> Vec<RowClass> {
     let schema = TestSchema::new();
     let (before, after) = (schema.input(before), schema.input(after));
     let incoming: &TableInput = &after.tables()[0];
     let mut changes = Changes::all_inserts(incoming);
-    let comparison = Comparison::new(incoming).unwrap();
+    let comparison = Comparison::new(&schema.schema, incoming, Rest::Stays).unwrap();
     for batch in before.tables()[0].batches() {
+        let batch = with_addresses(batch);
         // The engine may give columns in another order.
         let reversed: Vec<_> = (0..batch.num_columns()).rev().collect();
         comparison.apply(&batch.project(&reversed).unwrap(), &mut changes).unwrap();
@@ -97,8 +114,10 @@ mod floats {
         let (before, after) = (input(before), input(after));
         let incoming = &after.tables()[0];
         let mut changes = Changes::all_inserts(incoming);
-        let existing = before.tables()[0].batches().next().unwrap();
-        Comparison::new(incoming).unwrap().apply(existing, &mut changes).unwrap();
+        let existing = with_addresses(before.tables()[0].batches().next().unwrap());
+        let schema = TestSchema::new();
+        let comparison = Comparison::new(&schema.schema, incoming, Rest::Stays).unwrap();
+        comparison.apply(&existing, &mut changes).unwrap();
         changes.classes[0]
     }
 
@@ -125,7 +144,7 @@ async fn stored_values_of_every_type_compare_equal_to_themselves() {
             .map(|(cell, theirs)| if theirs == other { *theirs } else { *cell })
             .collect();
         let came = world.prepare(Upsert, &[&row(&changed.join(","))]).await;
-        assert!(matches!(came, Ok(crate::LoadPlan::Write(_))), "{other}: {came:?}");
+        assert!(matches!(came, Ok(crate::WritePlan::Write(_))), "{other}: {came:?}");
     }
 }
 

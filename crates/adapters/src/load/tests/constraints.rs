@@ -56,7 +56,7 @@ async fn an_end_exists_in_the_input_or_in_the_base() {
 async fn a_missing_end_is_named_with_its_node_type() {
     let world = World::new().await;
     let refused = world.prepare(Append, &[r#"{"edge":"Uses","from":"a","to":-7}"#]).await;
-    let Err(LoadError::Invalid(found)) = refused else { panic!("{refused:?}") };
+    let Err(PrepareError::Invalid(found)) = refused else { panic!("{refused:?}") };
     let messages: Vec<_> = found.listed().iter().map(ToString::to_string).collect();
     assert!(
         messages.contains(
@@ -90,7 +90,7 @@ async fn probed_tables_are_members_of_the_read_set_absent_ones_too() {
     let write = world.planned(Append, &lines(&rows)).await;
     assert!(members(&write).iter().all(|(_, access)| *access == Access::Written));
     let refused = world.prepare(Append, &[&rows[3]]).await;
-    assert!(matches!(refused, Err(LoadError::Invalid(_))), "{refused:?}");
+    assert!(matches!(refused, Err(PrepareError::Invalid(_))), "{refused:?}");
 }
 
 #[tokio::test]
@@ -102,7 +102,7 @@ async fn unique_values_are_compared_with_rows_that_stay() {
         assert_eq!(came, invalid(&["line 1 Person.email unique"]));
     }
     let refused = world.prepare(Append, &lines(&taken)).await;
-    let Err(LoadError::Invalid(found)) = refused else { panic!("{refused:?}") };
+    let Err(PrepareError::Invalid(found)) = refused else { panic!("{refused:?}") };
     let message = "`2` must be unique and is the value of `b` already";
     assert_eq!(found.listed()[0].message, message);
 }
@@ -142,7 +142,7 @@ async fn a_maximum_counts_edges_of_the_base_and_of_the_input() {
         assert_eq!(came, invalid(&["line 2 Visits.from cardinality"]));
     }
     let refused = world.prepare(Append, &lines(&two)).await;
-    let Err(LoadError::Invalid(found)) = refused else { panic!("{refused:?}") };
+    let Err(PrepareError::Invalid(found)) = refused else { panic!("{refused:?}") };
     let message = "`a` would have 3 Visits edges, and 0..2 are allowed";
     assert_eq!(found.listed()[0].message, message);
     assert_eq!(world.load(Append, &lines(&two[..1])).await, committed(&[("Visits", 1, 0, 0)]));
@@ -223,7 +223,9 @@ async fn whole(world: &World, rows: &[String]) -> Vec<String> {
     let base = world.base().await;
     match check_graph(&world.store, &base, &world.schema.schema, &input).await {
         Ok(()) => Vec::new(),
-        Err(LoadError::Invalid(found)) => found.listed().iter().map(super::world::brief).collect(),
+        Err(PrepareError::Invalid(found)) => {
+            found.listed().iter().map(super::world::brief).collect()
+        }
         Err(other) => panic!("{other}"),
     }
 }

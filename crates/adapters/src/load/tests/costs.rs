@@ -33,7 +33,7 @@ async fn reads(world: &World, mode: LoadMode, rows: usize) -> u64 {
     let input = world.schema.input(&lines.iter().map(String::as_str).collect::<Vec<_>>());
     let (store, counter) = world.store.counting();
     let prepared = world.prepare_input(mode, &input, &store, None).await.unwrap();
-    assert!(matches!(prepared, crate::LoadPlan::Write(_)), "{prepared:?}");
+    assert!(matches!(prepared, crate::WritePlan::Write(_)), "{prepared:?}");
     counter.take().reads()
 }
 

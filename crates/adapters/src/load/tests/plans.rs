@@ -162,7 +162,7 @@ async fn a_strict_insert_of_known_keys_names_the_first_and_counts_all() {
 async fn the_same_rows_again_change_nothing_and_say_what_that_depends_on() {
     let world = World::with(PEOPLE).await;
     let plan = world.prepare(Upsert, PEOPLE).await.unwrap();
-    let LoadPlan::NoChange { summaries, read_set } = plan else { panic!("{plan:?}") };
+    let WritePlan::NoChange { summaries, read_set } = plan else { panic!("{plan:?}") };
     let unchanged: u64 = summaries.iter().map(|table| table.unchanged).sum();
     assert_eq!(unchanged, 3);
     let mut members: Vec<_> =
@@ -225,14 +225,14 @@ async fn an_expected_head_makes_the_grain_coarse_and_is_honoured_before_anything
     let input = world.schema.input(&[r#"{"type":"Person","data":{"slug":"c"}}"#]);
     let actual = world.base().await.graph_head;
     let plan = world.prepare_input(Append, &input, &world.store, Some(actual)).await.unwrap();
-    let LoadPlan::Write(write) = plan else { panic!("{plan:?}") };
+    let WritePlan::Write(write) = plan else { panic!("{plan:?}") };
     assert_eq!(write.write().read_set.graph_head(), Some(actual));
     assert_eq!(write.write().lineage.parents, Parents::Exact(vec![actual.0.unwrap()]));
     // A request that changes nothing still honours it.
     let same = world.schema.input(PEOPLE);
     let wrong = Some(GraphHeadToken(None));
     let plan = world.prepare_input(Upsert, &same, &world.store, wrong).await.unwrap();
-    let LoadPlan::Conflict(conflict) = plan else { panic!("{plan:?}") };
+    let WritePlan::Conflict(conflict) = plan else { panic!("{plan:?}") };
     assert_eq!(conflict, Conflict::ExpectedHead { expected: None, actual: actual.0 });
 }
 
@@ -248,7 +248,7 @@ async fn rows_of_another_schema_are_refused() {
     builder.push_json_line(1, r#"{"type":"Person","data":{"slug":"a"}}"#).unwrap();
     let input = builder.finish().unwrap();
     let refused = world.prepare_input(Append, &input, &world.store, None).await;
-    assert!(matches!(refused, Err(LoadError::SchemaMoved { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(PrepareError::SchemaMoved { .. })), "{refused:?}");
 }
 
 #[tokio::test]
@@ -290,7 +290,7 @@ async fn plans_can_be_made_and_performed_on_another_thread() {
     let world = World::new().await;
     let input = world.schema.input(PEOPLE);
     let plan = is_sent(world.prepare_input(Append, is_shared(&input), &world.store, None)).await;
-    let LoadPlan::Write(write) = plan.unwrap() else { panic!("something to write") };
+    let WritePlan::Write(write) = plan.unwrap() else { panic!("something to write") };
     let armed = world.arm(*write).await.unwrap();
     let permit = armed.permit();
     let performed = is_sent(perform(0, is_shared(armed.payload()), &permit, &world.store)).await;

@@ -97,14 +97,14 @@ async fn one_input_serves_every_attempt() {
     let world = World::new().await;
     let input = world.schema.input(&[r#"{"type":"Person","data":{"slug":"a"}}"#]);
     let prepared = world.prepare_input(Append, &input, &world.store, None).await.unwrap();
-    let LoadPlan::Write(first) = prepared else { panic!("{prepared:?}") };
+    let WritePlan::Write(first) = prepared else { panic!("{prepared:?}") };
     world
         .commit(world.planned(Append, &[r#"{"type":"Person","data":{"slug":"z"}}"#]).await)
         .await
         .unwrap();
     stale(world.commit(*first).await);
     let prepared = world.prepare_input(Append, &input, &world.store, None).await.unwrap();
-    let LoadPlan::Write(second) = prepared else { panic!("{prepared:?}") };
+    let WritePlan::Write(second) = prepared else { panic!("{prepared:?}") };
     world.commit(*second).await.unwrap();
     assert_eq!(world.rows("Person").await.len(), 2);
 }

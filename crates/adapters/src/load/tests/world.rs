@@ -83,7 +83,7 @@ impl World {
         input: &LoadInput,
         store: &Store,
         expected_head: Option<GraphHeadToken>,
-    ) -> Result<LoadPlan, LoadError> {
+    ) -> Result<WritePlan, PrepareError> {
         let base = self.base().await;
         let operation = OperationId::mint(self.env.as_ref());
         let context = PrepareContext {
@@ -105,27 +105,27 @@ impl World {
         &self,
         mode: LoadMode,
         lines: &[&str],
-    ) -> Result<LoadPlan, LoadError> {
+    ) -> Result<WritePlan, PrepareError> {
         self.prepare_input(mode, &self.schema.input(lines), &self.store, None).await
     }
 
     /// A plan that must have something to write.
     pub(super) async fn planned(&self, mode: LoadMode, lines: &[&str]) -> Write {
         match self.prepare(mode, lines).await {
-            Ok(LoadPlan::Write(write)) => *write,
+            Ok(WritePlan::Write(write)) => *write,
             other => panic!("{other:?}"),
         }
     }
 
     pub(super) async fn load(&self, mode: LoadMode, lines: &[&str]) -> Came {
         match self.prepare(mode, lines).await {
-            Ok(LoadPlan::Write(write)) => match self.commit(*write).await {
+            Ok(WritePlan::Write(write)) => match self.commit(*write).await {
                 Ok(tables) => Came::Committed(tables),
                 Err(stale) => panic!("{stale}"),
             },
-            Ok(LoadPlan::NoChange { .. }) => Came::NoChange,
-            Ok(LoadPlan::Conflict(conflict)) => Came::Conflict(conflict),
-            Err(LoadError::Invalid(found)) => {
+            Ok(WritePlan::NoChange { .. }) => Came::NoChange,
+            Ok(WritePlan::Conflict(conflict)) => Came::Conflict(conflict),
+            Err(PrepareError::Invalid(found)) => {
                 Came::Invalid(found.listed().iter().map(brief).collect())
             }
             Err(other) => panic!("{other}"),

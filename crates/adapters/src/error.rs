@@ -10,7 +10,7 @@ use crate::input::{InputError, LimitExceeded, Violations};
 /// A load could not be planned. No HEAD has moved; staged files that nothing names may be left.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum LoadError {
+pub enum PrepareError {
     /// Rows break rules.
     #[error(transparent)]
     Invalid(#[from] Violations),
@@ -44,7 +44,7 @@ pub enum LoadError {
     Plan(#[from] PlanInvalid),
 }
 
-impl From<InputError> for LoadError {
+impl From<InputError> for PrepareError {
     fn from(error: InputError) -> Self {
         match error {
             InputError::Invalid(violations) => Self::Invalid(violations),
@@ -54,7 +54,7 @@ impl From<InputError> for LoadError {
     }
 }
 
-impl Answer for LoadError {
+impl Answer for PrepareError {
     fn code(&self) -> &'static str {
         match self {
             Self::Invalid(violations) => violations.code(),

@@ -6,7 +6,7 @@ use graphwrite_substrate::{
     Landing, StagedCommit, Store, TableHandle, create_dataset, strict_commit,
 };
 
-use super::PerformError;
+use crate::error::PerformError;
 
 /// The staged commits of one attempt, in the order of its effects.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct StagedPayload {
 
 /// One staged commit and where it goes.
 #[derive(Debug)]
-pub(super) struct StagedEffect {
+pub(crate) struct StagedEffect {
     target: Target,
     staged: StagedCommit,
 }
@@ -29,17 +29,17 @@ enum Target {
 }
 
 impl StagedEffect {
-    pub(super) fn over(table: TableHandle, staged: StagedCommit) -> Self {
+    pub(crate) fn over(table: TableHandle, staged: StagedCommit) -> Self {
         Self { target: Target::Over(Box::new(table)), staged }
     }
 
-    pub(super) fn create(path: DatasetPath, staged: StagedCommit) -> Self {
+    pub(crate) fn create(path: DatasetPath, staged: StagedCommit) -> Self {
         Self { target: Target::Create(path), staged }
     }
 }
 
 impl StagedPayload {
-    pub(super) fn new(attempt: AttemptId, effects: Vec<StagedEffect>) -> Self {
+    pub(crate) fn new(attempt: AttemptId, effects: Vec<StagedEffect>) -> Self {
         Self { attempt, effects }
     }
 

@@ -1,5 +1,5 @@
-//! From classified rows to a complete plan: one effect for each table that changes, its staged
-//! files, and the delta and lineage of the one graph commit. It judges no row.
+//! From net changes to a complete plan: one effect for each table that changes, its staged files,
+//! and the delta and lineage of the one graph commit. It judges no row and knows no writer.
 
 use std::sync::Arc;
 
@@ -8,24 +8,22 @@ use graphwrite_protocol_types::{
     CommitId, Compensation, ContentId, DatasetPath, Effect, EffectKind, EffectTarget, HeadChange,
     LineageIntent, LiveHead, ManifestDelta, NextHead, Parents, PhysicalRef, Pin, PinSlot,
     PlannedStep, PostState, PreState, Prepared, PreparedWrite, ReadSet, RecoveryPlan,
-    RefIdentifier, TxUuid, WriterKind,
+    RefIdentifier, TableIdentity, TxUuid,
 };
-use graphwrite_substrate::{
-    BatchStream, StagedCommit, TableHandle, stage_append, stage_create, stage_upsert,
-};
+use graphwrite_substrate::{BatchStream, StagedCommit, TableHandle, stage_change, stage_create};
 use tracing::debug;
 
-use super::classify::{Changes, RowClass, changed_batches};
-use super::payload::{StagedEffect, StagedPayload};
-use super::{LoadError, LoadMode, PrepareContext, request_digest, summaries};
-use crate::input::{LoadInput, TableInput};
+use crate::change::TableChange;
+use crate::error::PrepareError;
+use crate::payload::{StagedEffect, StagedPayload};
+use crate::prepare::{PrepareContext, Signature};
 use crate::probe::BaseTables;
 
-pub(super) struct Plan<'a> {
-    pub(super) context: &'a PrepareContext<'a>,
-    pub(super) mode: LoadMode,
-    pub(super) input: &'a LoadInput,
-    pub(super) changes: &'a [Changes],
+pub(crate) struct Plan<'a> {
+    pub(crate) context: &'a PrepareContext<'a>,
+    pub(crate) signature: Signature,
+    /// In identity order.
+    pub(crate) tables: &'a [TableChange<'a>],
 }
 
 /// One effect with its staged files, and what it makes of the table's head.
@@ -38,16 +36,15 @@ struct Planned {
 impl Plan<'_> {
     /// Stages all tables at once. Effects, heads and payload are in identity order, and only the
     /// tables that change have any.
-    pub(super) async fn stage(
+    pub(crate) async fn stage(
         &self,
         tables: &BaseTables<'_>,
         read_set: ReadSet,
-    ) -> Result<Prepared<StagedPayload>, LoadError> {
-        let rows = self.input.tables.iter().zip(self.changes);
-        let changed = (0u32..).zip(rows.filter(|(_, changes)| changes.any()));
-        let planned = changed.map(|(index, (table, changes))| {
-            Box::pin(self.plan_table(index, table, changes, tables))
-        });
+    ) -> Result<Prepared<StagedPayload>, PrepareError> {
+        let changed = self.tables.iter().filter(|table| table.changes.any());
+        let planned = (0u32..)
+            .zip(changed)
+            .map(|(index, change)| Box::pin(self.plan_table(index, change, tables)));
         let planned = Box::pin(try_join_all(planned)).await?;
         let mut write = self.write(read_set);
         let mut staged = Vec::with_capacity(planned.len());
@@ -59,7 +56,7 @@ impl Plan<'_> {
         }
         write.recovery = RecoveryPlan::for_kinds(write.effects.iter().map(|effect| effect.kind));
         let payload = StagedPayload::new(self.context.attempt, staged);
-        debug!(attempt = %self.context.attempt, effects = payload.effects(), rows = payload.rows(), "staged a load");
+        debug!(attempt = %self.context.attempt, effects = payload.effects(), rows = payload.rows(), "staged the plan");
         Ok(Prepared::new(write, payload)?)
     }
 
@@ -69,8 +66,8 @@ impl Plan<'_> {
         PreparedWrite {
             operation: context.operation.clone(),
             attempt: context.attempt,
-            request: request_digest(self.mode, self.input),
-            writer: WriterKind::Load,
+            request: self.signature.request,
+            writer: self.signature.writer,
             base: context.base.clone(),
             read_set,
             effects: Vec::new(),
@@ -80,7 +77,7 @@ impl Plan<'_> {
                 parents: self.parents(),
                 actor: context.actor.to_owned(),
                 message: context.message.map(str::to_owned),
-                tables: summaries(self.input, self.changes),
+                tables: self.tables.iter().map(TableChange::summary).collect(),
             },
             recovery: RecoveryPlan::for_kinds([]),
         }
@@ -97,21 +94,25 @@ impl Plan<'_> {
     async fn plan_table(
         &self,
         index: u32,
-        input: &TableInput,
-        changes: &Changes,
+        change: &TableChange<'_>,
         tables: &BaseTables<'_>,
-    ) -> Result<Planned, LoadError> {
+    ) -> Result<Planned, PrepareError> {
         let uuid = TxUuid::effect(self.context.attempt, index, 0);
-        let batches = changed_batches(input, changes)?;
-        let rows = BatchStream::of(Arc::clone(&input.schema), batches);
-        let live = self.context.base.head(input.identity).live().zip(tables.get(input.identity));
-        match live {
+        let identity = change.identity();
+        let rows = || -> Result<_, PrepareError> {
+            let schema = Arc::clone(&change.rows.schema);
+            Ok(BatchStream::of(schema, change.added()?))
+        };
+        match self.context.base.head(identity).live().zip(tables.get(identity)) {
             Some((head, table)) => {
-                let is_append = changes.count(RowClass::Update) == 0;
-                let staged = stage_rows(input, table, is_append, rows, uuid.clone()).await?;
+                let adds = if change.changes.puts() { Some(rows()?) } else { None };
+                let removes = &change.changes.replaced;
+                // The addresses are those of the version that the commit is staged over, and a strict
+                // commit lands on no other (K1).
+                let staged = Box::pin(stage_change(table, removes, adds, uuid.clone())).await?;
                 Ok(self.existing(head, table, uuid, staged))
             }
-            None => self.first_load(input, uuid, rows).await,
+            None => self.first_load(change, uuid, rows()?).await,
         }
     }
 
@@ -152,15 +153,15 @@ impl Plan<'_> {
     /// The first rows of a table: its dataset is created with them, in one commit.
     async fn first_load(
         &self,
-        input: &TableInput,
+        change: &TableChange<'_>,
         uuid: TxUuid,
         rows: BatchStream,
-    ) -> Result<Planned, LoadError> {
-        let path = DatasetPath::of_first_load(input.identity, self.context.attempt);
+    ) -> Result<Planned, PrepareError> {
+        let path = DatasetPath::of_first_load(change.identity(), self.context.attempt);
         let created = stage_create(self.context.store, path.as_str(), rows, uuid.clone());
         let staged = Box::pin(created).await?;
         let step = PlannedStep { read_version: 0, tx_uuid: uuid };
-        let effect = self.creation(input, path.clone(), step);
+        let effect = self.creation(change.identity(), path.clone(), step);
         let next = NextHead::Live {
             path: path.clone(),
             physical_ref: PhysicalRef::Main,
@@ -172,13 +173,9 @@ impl Plan<'_> {
         Ok(Planned { effect, next, staged: StagedEffect::create(path, staged) })
     }
 
-    fn creation(&self, input: &TableInput, path: DatasetPath, step: PlannedStep) -> Effect {
+    fn creation(&self, identity: TableIdentity, path: DatasetPath, step: PlannedStep) -> Effect {
         Effect {
-            target: EffectTarget {
-                identity: input.identity,
-                path,
-                physical_ref: PhysicalRef::Main,
-            },
+            target: EffectTarget { identity, path, physical_ref: PhysicalRef::Main },
             pre: PreState::Absent,
             kind: EffectKind::CreateDataset,
             post: PostState::Exact(step.pin()),
@@ -191,21 +188,4 @@ impl Plan<'_> {
 
 fn first_pin(effect: &Effect) -> Pin {
     Pin { version: effect.first_version(), tx_uuid: effect.steps[0].tx_uuid.clone() }
-}
-
-/// Rows whose keys are all new are appended: the keys were probed on the version that the commit is
-/// staged over, and a strict commit lands on no other (K1).
-async fn stage_rows(
-    input: &TableInput,
-    table: &TableHandle,
-    is_append: bool,
-    rows: BatchStream,
-    uuid: TxUuid,
-) -> Result<StagedCommit, LoadError> {
-    let staged = if is_append {
-        Box::pin(stage_append(table, rows, uuid)).await?
-    } else {
-        Box::pin(stage_upsert(table, &[input.key_column.as_str()], rows, uuid)).await?
-    };
-    Ok(staged)
 }

@@ -13,8 +13,8 @@ use blake3::Hasher;
 use graphwrite_protocol_types::RequestDigest;
 use graphwrite_schema::PROPERTY_ID_METADATA;
 
-use super::LoadMode;
 use crate::input::{LoadInput, TableInput};
+use crate::load::LoadMode;
 
 /// Separates these digests from every other hash over the same bytes.
 const DOMAIN: &[u8] = b"graphwrite load request 1\0";

@@ -1,0 +1,180 @@
+//! What a request comes to, table by table and net against the base: the rows that it puts, and the
+//! rows of the base that go. Every writer ends here; validation and staging start here.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
+use arrow_schema::ArrowError;
+use graphwrite_protocol_types::{TableIdentity, TableSummary};
+use graphwrite_schema::{EDGE_SRC, GraphSchema};
+use graphwrite_substrate::{ROW_ADDRESS, RowAddresses};
+
+use crate::input::{Place, TableInput};
+
+/// What a row that is put does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowClass {
+    /// Its key is not in the table.
+    Insert,
+    /// Its key is there, with other values.
+    Update,
+    /// It is there as it is.
+    Unchanged,
+}
+
+/// What makes a row of the base go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reason {
+    /// A row that is put.
+    Row(u32),
+    /// One of [`Changes::reasons`].
+    Place(u32),
+}
+
+/// Values of rows of the base that go, each with what makes it go.
+#[derive(Debug, Clone)]
+pub(crate) struct Leaving {
+    pub(crate) values: ArrayRef,
+    pub(crate) reasons: Vec<Reason>,
+}
+
+/// The net change of one table, beside the rows that are put.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Changes {
+    /// What each row that is put does.
+    pub(crate) classes: Vec<RowClass>,
+    /// The rows of the base that the commit removes: replaced by an update, or without a successor.
+    /// Never a row that stays as it is.
+    pub(crate) replaced: RowAddresses,
+    /// How many of them have no successor.
+    pub(crate) removed: u64,
+    /// Sources that lose an edge, because it is removed or moves to another source.
+    pub(crate) left: Vec<Leaving>,
+    /// Keys of nodes that are removed without a successor.
+    pub(crate) gone: Vec<Leaving>,
+    /// The places that [`Reason::Place`] counts from 0.
+    pub(crate) reasons: Vec<Place>,
+}
+
+impl Changes {
+    /// All rows are new.
+    pub(crate) fn all_inserts(table: &TableInput) -> Self {
+        Self { classes: vec![RowClass::Insert; table.rows()], ..Self::default() }
+    }
+
+    pub(crate) fn count(&self, class: RowClass) -> u64 {
+        self.classes.iter().filter(|found| **found == class).count() as u64
+    }
+
+    /// Whether the table changes.
+    pub(crate) fn any(&self) -> bool {
+        !self.replaced.is_empty() || self.puts()
+    }
+
+    /// Whether a row is added or replaces one.
+    pub(crate) fn puts(&self) -> bool {
+        self.classes.iter().any(|class| *class != RowClass::Unchanged)
+    }
+
+    /// Whether a row that is put adds or replaces something.
+    pub(crate) fn changes(&self, row: usize) -> bool {
+        self.classes[row] != RowClass::Unchanged
+    }
+
+    pub(crate) fn inserts(&self, row: usize) -> bool {
+        self.classes[row] == RowClass::Insert
+    }
+}
+
+/// One table with its net change.
+#[derive(Debug)]
+pub(crate) struct TableChange<'a> {
+    /// The rows that are put, whole.
+    pub(crate) rows: &'a TableInput,
+    pub(crate) changes: Changes,
+}
+
+impl TableChange<'_> {
+    pub(crate) fn identity(&self) -> TableIdentity {
+        self.rows.identity
+    }
+
+    /// Where in the request a reason is.
+    pub(crate) fn place(&self, reason: Reason) -> Place {
+        let noted = |at: u32| self.changes.reasons.get(at as usize).cloned();
+        match reason {
+            Reason::Row(row) => self.rows.place(row as usize),
+            Reason::Place(at) => noted(at).unwrap_or_else(|| Place::Table(self.rows.name.clone())),
+        }
+    }
+
+    pub(crate) fn summary(&self) -> TableSummary {
+        TableSummary {
+            identity: self.rows.identity,
+            name: self.rows.name.clone(),
+            inserted: self.changes.count(RowClass::Insert),
+            updated: self.changes.count(RowClass::Update),
+            deleted: self.changes.removed,
+            unchanged: self.changes.count(RowClass::Unchanged),
+        }
+    }
+
+    /// The rows to write, as batches.
+    pub(crate) fn added(&self) -> Result<Vec<RecordBatch>, ArrowError> {
+        let mut added = Vec::new();
+        let mut first = 0;
+        for batch in self.rows.batches() {
+            let rows = first..first + batch.num_rows();
+            first = rows.end;
+            let kept = keep_rows(batch, rows.map(|row| Some(self.changes.changes(row))))?;
+            if kept.num_rows() > 0 {
+                added.push(kept);
+            }
+        }
+        Ok(added)
+    }
+}
+
+fn keep_rows(
+    batch: &RecordBatch,
+    keep: impl Iterator<Item = Option<bool>>,
+) -> Result<RecordBatch, ArrowError> {
+    let mask: arrow_array::BooleanArray = keep.collect();
+    if mask.true_count() == batch.num_rows() {
+        return Ok(batch.clone());
+    }
+    arrow_select::filter::filter_record_batch(batch, &mask)
+}
+
+/// Which values of rows that go are worth keeping, because a constraint asks for them.
+#[derive(Debug, Clone)]
+pub(crate) struct Watched {
+    /// The column of a node's key, where edges may name the node.
+    pub(crate) key: Option<String>,
+    /// The column of an edge's source, where the schema sets a minimum for it.
+    pub(crate) source: Option<&'static str>,
+}
+
+impl Watched {
+    pub(crate) fn of(schema: &GraphSchema, identity: TableIdentity) -> Self {
+        let def = schema.by_identity(identity);
+        let is_named = schema.edges_touching(identity.table).next().is_some();
+        let key = def.and_then(|def| def.key_property()).filter(|_| is_named);
+        let edge = def.and_then(|def| def.edge()).filter(|edge| edge.cardinality.min > 0);
+        Self { key: key.map(|key| key.name.clone()), source: edge.map(|_| EDGE_SRC) }
+    }
+}
+
+/// The addresses of the rows of a batch that was scanned with them.
+pub(crate) fn addresses(batch: &RecordBatch) -> Result<&UInt64Array, ArrowError> {
+    let at = batch.schema_ref().index_of(ROW_ADDRESS)?;
+    let column = batch.column(at).as_primitive_opt::<UInt64Type>();
+    column.ok_or_else(|| ArrowError::SchemaError(format!("`{ROW_ADDRESS}` is not a number")))
+}
+
+/// Adds values to a list of those that leave, if there are any.
+pub(crate) fn note(list: &mut Vec<Leaving>, values: ArrayRef, reasons: Vec<Reason>) {
+    if !values.is_empty() {
+        list.push(Leaving { values, reasons });
+    }
+}
