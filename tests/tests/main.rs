@@ -2,6 +2,8 @@
 //! one links Lance.
 
 #![allow(clippy::unwrap_used, reason = "a test fails where an unwrap does")]
+// A hook that owns a handle is proven `Send` through all of its layers.
+#![recursion_limit = "256"]
 
 mod conformance;
 mod costs;
@@ -10,5 +12,6 @@ mod judge;
 mod process;
 mod progress;
 mod races;
+mod spans;
 mod world;
 mod zombie;

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use graphwrite_cli::{Io, Surroundings, run};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::FmtSpan;
 
 /// Which events of the libraries are logged to standard error, e.g. `graphwrite_coordinator=debug`.
 const LOG: &str = "GRAPHWRITE_LOG";
@@ -21,7 +22,9 @@ fn main() -> ExitCode {
 
 fn log_if_asked() {
     if let Ok(filter) = EnvFilter::try_from_env(LOG) {
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr).init();
+        let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
+        // A span says how long it took, and its results, when it ends.
+        log.with_span_events(FmtSpan::CLOSE).init();
     }
 }
 

@@ -3,13 +3,13 @@
 
 use futures::future::join_all;
 use graphwrite_adapters::StagedPayload;
-use graphwrite_gates::GateGuard;
 use graphwrite_protocol_types::{Armed, EffectKind, Failpoint, Pin};
 use graphwrite_recovery::OwnSteps;
 use graphwrite_substrate::Landing;
 
 use crate::Injected;
 use crate::core::Core;
+use crate::held::Held;
 use crate::progress::Progress;
 
 /// How often a step whose fate is not known is sent again. A staged commit lands at most once, so
@@ -47,7 +47,7 @@ enum Ended {
 /// slot others can take, the same one for everybody, so that losing costs no compensation elsewhere.
 pub(crate) async fn apply(
     core: &Core,
-    armed: &Armed<StagedPayload, GateGuard>,
+    armed: &Armed<StagedPayload, Held>,
     restarts: u32,
     progress: &Progress,
 ) -> Effects {
@@ -76,7 +76,7 @@ pub(crate) async fn apply(
 /// With a failpoint between effects, the one that stops is known.
 async fn one_by_one(
     core: &Core,
-    armed: &Armed<StagedPayload, GateGuard>,
+    armed: &Armed<StagedPayload, Held>,
     progress: &Progress,
 ) -> Effects {
     let count = armed.write().effects.len();
@@ -92,7 +92,7 @@ async fn one_by_one(
 
 async fn perform(
     core: &Core,
-    armed: &Armed<StagedPayload, GateGuard>,
+    armed: &Armed<StagedPayload, Held>,
     index: usize,
     progress: &Progress,
 ) -> Ended {

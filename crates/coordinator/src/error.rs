@@ -269,20 +269,27 @@ impl From<WrongIntent> for WriteErrorKind {
     }
 }
 
+impl WriteErrorKind {
+    /// Stable code, for scripts.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read_only",
+            Self::Prepare(error) => error.code(),
+            Self::Gate(_) => "gate_timeout",
+            Self::Blocked(_) => "recovery_blocked",
+            Self::UnexplainedHead { .. } => "unexplained_head",
+            Self::Barrier(_) => "storage",
+            Self::Read(error) => error.code(),
+            Self::Arm { .. } | Self::ArmUnknown { .. } => "storage",
+            Self::Internal { .. } => "internal",
+            Self::Injected(_) => "injected",
+        }
+    }
+}
+
 impl Answer for WriteError {
     fn code(&self) -> &'static str {
-        match &self.kind {
-            WriteErrorKind::ReadOnly => "read_only",
-            WriteErrorKind::Prepare(error) => error.code(),
-            WriteErrorKind::Gate(_) => "gate_timeout",
-            WriteErrorKind::Blocked(_) => "recovery_blocked",
-            WriteErrorKind::UnexplainedHead { .. } => "unexplained_head",
-            WriteErrorKind::Barrier(_) => "storage",
-            WriteErrorKind::Read(error) => error.code(),
-            WriteErrorKind::Arm { .. } | WriteErrorKind::ArmUnknown { .. } => "storage",
-            WriteErrorKind::Internal { .. } => "internal",
-            WriteErrorKind::Injected(_) => "injected",
-        }
+        self.kind.code()
     }
 
     fn may_retry(&self) -> bool {

@@ -13,6 +13,7 @@ mod error;
 mod fence;
 mod graph;
 mod healed;
+mod held;
 mod hooks;
 mod lane;
 mod operation;
@@ -28,6 +29,7 @@ mod resolve;
 mod restart;
 mod revalidate;
 mod snapshot;
+mod spans;
 mod status;
 mod tree;
 mod verify;
@@ -44,6 +46,7 @@ pub use recover::{PendingIntents, RecoverError, RecoverMode, RecoverRequest};
 pub use report::{CommitInfo, Finding, Severity, StatusReport, TableStatus, VerifyReport};
 pub use request::LoadRequest;
 pub use snapshot::{Snapshot, SnapshotTable};
+pub use spans::SPANS;
 
 pub use graphwrite_adapters::{
     InputBuilder, InputError, LimitExceeded, LoadInput, LoadLimits, LoadMode, Place, PrepareError,

@@ -7,10 +7,12 @@ use graphwrite_recovery::{
     BarrierError, BarrierReport, BlockingObject, Explanation, resolve_attempt, run,
 };
 use thiserror::Error;
+use tracing::Instrument;
 
 use crate::PortError;
 use crate::core::Core;
 use crate::port::Port;
+use crate::spans;
 
 /// How far recovery on request may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +119,13 @@ pub(crate) async fn recover(
     if core.purpose == Purpose::Read {
         return Err(RecoverError::ReadOnly);
     }
+    let span = spans::recover(core, &request);
+    let report = Box::pin(resolve(core, request)).instrument(span.clone()).await;
+    spans::recovered(&span, &report);
+    report
+}
+
+async fn resolve(core: &Arc<Core>, request: RecoverRequest) -> Result<BarrierReport, RecoverError> {
     let port = Port::new(core);
     let (local, waits) = (core.options.process.as_ref(), &core.options.waits);
     let mode = match request.mode {

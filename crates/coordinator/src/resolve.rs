@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use graphwrite_gates::GateGuard;
 use graphwrite_protocol_types::{Full, Intent, RecoveryMode, Unknown, Unresolved, WriteOutcome};
 use graphwrite_recovery::{Interpreter, OwnSteps, Owner, RecordSet, Resolution};
 
 use crate::Injected;
 use crate::core::Core;
 use crate::error::WriteErrorKind;
+use crate::held::Held;
 use crate::port::Port;
 use crate::receipt::receipt_of_commit;
 use crate::restart::{Attempted, Obstacle};
@@ -18,7 +18,7 @@ use crate::restart::{Attempted, Obstacle};
 #[derive(Debug)]
 pub(crate) struct Failed {
     intent: Intent,
-    gates: GateGuard,
+    gates: Held,
     why: Why,
 }
 
@@ -32,14 +32,14 @@ enum Why {
 
 impl Failed {
     pub(crate) fn lost(
-        (intent, gates): (Intent, GateGuard),
+        (intent, gates): (Intent, Held),
         steps: Vec<OwnSteps>,
         reason: String,
     ) -> Box<Self> {
         Box::new(Self { intent, gates, why: Why::Lost { steps, reason } })
     }
 
-    pub(crate) fn injected((intent, gates): (Intent, GateGuard), injected: Injected) -> Box<Self> {
+    pub(crate) fn injected((intent, gates): (Intent, Held), injected: Injected) -> Box<Self> {
         Box::new(Self { intent, gates, why: Why::Injected(injected) })
     }
 }

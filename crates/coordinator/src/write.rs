@@ -1,18 +1,20 @@
 //! A write, top to bottom, in the order of RFC-022 section 4. Each stage is a type that consumes the
 //! one before it; what a stage does in detail has a file of its own, what it means does not.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use graphwrite_adapters::{StagedPayload, WritePlan};
-use graphwrite_gates::{GateGuard, GateSet};
+use graphwrite_gates::GateSet;
 use graphwrite_manifest::{CommitRow, ManifestError, ManifestState, PublishOutcome, Transition};
 use graphwrite_protocol_types::{
-    Applied, Armed, AttemptId, Failpoint, Intent, PreparedWrite, Published, Purpose, Revalidated,
-    Unknown, WriteOutcome,
+    Applied, Armed, Failpoint, Gated, Intent, Prepared, PreparedWrite, Published, Purpose,
+    Revalidated, Unknown, WriteOutcome,
 };
 use graphwrite_recovery::{OwnSteps, RecordSet};
 use graphwrite_substrate::Arming;
 use tokio::sync::oneshot;
+use tracing::Instrument;
 
 use crate::WriteError;
 use crate::barrier::clear_the_way;
@@ -20,6 +22,7 @@ use crate::core::Core;
 use crate::effects::{Effects, apply};
 use crate::error::WriteErrorKind;
 use crate::healed::Healed;
+use crate::held::{Held, acquire};
 use crate::lane::enter_lane;
 use crate::operation::{Caller, Work, Write};
 use crate::process::LiveAttempt;
@@ -28,6 +31,7 @@ use crate::receipt::{receipt_of_commit, receipt_of_no_change};
 use crate::resolve::{Failed, resolve_own};
 use crate::restart::{Attempted, Obstacle, give_up, pause};
 use crate::revalidate::observe;
+use crate::spans::{self, Trace};
 
 /// The answer of one attempt; an error only before anything was armed.
 type Answered = Result<Attempted, WriteErrorKind>;
@@ -41,12 +45,22 @@ pub(crate) async fn write(
         return Err(WriteError { operation: caller.operation, kind: WriteErrorKind::ReadOnly });
     }
     let write = Write::new(core, work, caller);
+    let span = spans::write(core, &write);
+    let answered = Box::pin(attempts(core, &write)).instrument(span.clone()).await;
+    spans::answered(&span, &answered);
+    answered
+}
+
+async fn attempts(core: &Arc<Core>, write: &Write) -> Result<WriteOutcome, WriteError> {
     let (mut restarts, mut healed) = (0, Healed::default());
     // Nobody overtakes those of its own process that have lost already.
-    drop(enter_lane(core, &write).await);
+    drop(enter_lane(core, write).await);
     let mut lane = None;
     loop {
-        let attempted = Box::pin(attempt(core, &write, restarts, &mut healed)).await;
+        let trace = Trace::new(core, write, restarts);
+        let attempted = Box::pin(attempt(core, write, &trace, restarts, &mut healed));
+        let attempted = attempted.instrument(trace.span()).await;
+        trace.ended(&attempted);
         match attempted.map_err(|kind| kind.of(&write.operation))? {
             Attempted::Done(outcome) => return Ok(healed.told_in(*outcome)),
             Attempted::Again(obstacle) if restarts >= core.options.restarts_max => {
@@ -56,7 +70,7 @@ pub(crate) async fn write(
                 tracing::info!(operation = %write.operation, restarts, ?obstacle, "restarting");
                 restarts += 1;
                 if lane.is_none() {
-                    lane = enter_lane(core, &write).await;
+                    lane = enter_lane(core, write).await;
                 }
                 pause(core, restarts).await;
             }
@@ -67,78 +81,110 @@ pub(crate) async fn write(
 async fn attempt(
     core: &Arc<Core>,
     write: &Write,
+    trace: &Trace,
     restarts: u32,
     healed: &mut Healed,
 ) -> Result<Attempted, WriteErrorKind> {
-    let attempt = AttemptId::mint(core.options.env.as_ref());
-    let live = core.options.process.enter(attempt);
+    let live = core.options.process.enter(trace.attempt);
 
     // A: nothing unresolved is in the way.
-    if let Some(outcome) = clear_the_way(core, write, healed).await? {
+    let barrier = clear_the_way(core, write, healed).instrument(trace.barrier());
+    if let Some(outcome) = barrier.await? {
         return Ok(Attempted::done(outcome));
     }
 
     // B: one base, complete validation, staged files; no HEAD moves.
-    let state = core.manifest.state().await?;
-    if let Some(outcome) = write.earlier_answer(&state, restarts).await? {
-        return Ok(Attempted::done(outcome));
-    }
-    let prepared = match write.prepare(core, &state, attempt).await? {
-        WritePlan::Write(prepared) => *prepared,
-        WritePlan::NoChange { summaries, .. } => {
-            let receipt = receipt_of_no_change(write, attempt, &state, summaries, restarts);
-            return Ok(Attempted::done(WriteOutcome::NoChange(receipt)));
-        }
-        WritePlan::Conflict(conflict) => {
-            return Ok(Attempted::done(WriteOutcome::Conflict(conflict)));
-        }
+    let prepared = prepare(core, write, trace, restarts).instrument(trace.prepare());
+    let (prepared, state) = match prepared.await? {
+        ControlFlow::Continue(prepared) => prepared,
+        ControlFlow::Break(outcome) => return Ok(Attempted::done(outcome)),
     };
     core.options.hooks.reach(Failpoint::PostPrepare).await?;
 
     // C: the ordered gates, all or none.
     let gates = gates_of(prepared.write());
-    let granted = core.gates.acquire(gates, &attempt, core.options.gate_wait_max).await?;
-    let gated = prepared.gated(granted);
+    let gated = prepared.gated(acquire(core, gates, trace).await?);
 
     // D: everything that was read is as it was, every target is at its pin.
-    let (observed, fresh) = observe(core, gated.write()).await?;
-    // The operation's rows that came since B are searched like every other member (K2).
-    let elsewhere = fresh.outcome_of_operation_since(&state, &write.operation).await?;
-    if let Some(commit) = elsewhere.and_then(|row| row.commit()) {
-        let reason = format!("the operation was committed meanwhile, as {commit}");
-        return Ok(Attempted::Again(Obstacle::Overtaken(reason)));
-    }
-    let revalidated = match gated.revalidate(&observed) {
-        Ok(revalidated) => revalidated,
-        Err(not_valid) => return Ok(Attempted::Again(Obstacle::NotValid(not_valid))),
+    let revalidated = revalidate(core, write, gated, &state).instrument(trace.revalidate());
+    let (revalidated, fresh) = match revalidated.await? {
+        ControlFlow::Continue(revalidated) => revalidated,
+        ControlFlow::Break(obstacle) => return Ok(Attempted::Again(obstacle)),
     };
 
     // E to H, in a task of their own: a caller that goes away does not stop them.
-    in_own_task(core, write, revalidated, fresh, live, restarts).await
+    in_own_task(core, trace, revalidated, fresh, live, restarts).await
+}
+
+type PreparedOver = (Prepared<StagedPayload>, ManifestState);
+
+/// Stage B, or the answer that the request has without effects.
+async fn prepare(
+    core: &Core,
+    write: &Write,
+    trace: &Trace,
+    restarts: u32,
+) -> Result<ControlFlow<WriteOutcome, PreparedOver>, WriteErrorKind> {
+    let state = core.manifest.state().await?;
+    if let Some(outcome) = write.earlier_answer(&state, restarts).await? {
+        return Ok(ControlFlow::Break(outcome));
+    }
+    Ok(match write.prepare(core, &state, trace.attempt).await? {
+        WritePlan::Write(prepared) => ControlFlow::Continue((*prepared, state)),
+        WritePlan::NoChange { summaries, .. } => {
+            let receipt = receipt_of_no_change(write, trace.attempt, &state, summaries, restarts);
+            ControlFlow::Break(WriteOutcome::NoChange(receipt))
+        }
+        WritePlan::Conflict(conflict) => ControlFlow::Break(WriteOutcome::Conflict(conflict)),
+    })
+}
+
+type RevalidatedAt = (Revalidated<StagedPayload, Held>, ManifestState);
+
+/// Stage D, or what stands in the way of the plan.
+async fn revalidate(
+    core: &Arc<Core>,
+    write: &Write,
+    gated: Gated<StagedPayload, Held>,
+    base: &ManifestState,
+) -> Result<ControlFlow<Obstacle, RevalidatedAt>, WriteErrorKind> {
+    let (observed, fresh) = observe(core, gated.write()).await?;
+    // The operation's rows that came since B are searched like every other member (K2).
+    let elsewhere = fresh.outcome_of_operation_since(base, &write.operation).await?;
+    if let Some(commit) = elsewhere.and_then(|row| row.commit()) {
+        let reason = format!("the operation was committed meanwhile, as {commit}");
+        return Ok(ControlFlow::Break(Obstacle::Overtaken(reason)));
+    }
+    Ok(match gated.revalidate(&observed) {
+        Ok(revalidated) => ControlFlow::Continue((revalidated, fresh)),
+        Err(not_valid) => ControlFlow::Break(Obstacle::NotValid(not_valid)),
+    })
 }
 
 async fn in_own_task(
     core: &Arc<Core>,
-    write: &Write,
-    revalidated: Revalidated<StagedPayload, GateGuard>,
+    trace: &Trace,
+    revalidated: Revalidated<StagedPayload, Held>,
     state: ManifestState,
     live: LiveAttempt,
     restarts: u32,
 ) -> Result<Attempted, WriteErrorKind> {
     let unknown = Unknown {
-        operation: write.operation.clone(),
+        operation: revalidated.write().operation.clone(),
         attempt: revalidated.write().attempt,
         branch: revalidated.write().base.branch.clone(),
         cause: "the task of the attempt ended without an answer".to_owned(),
     };
     let (answer, answered) = oneshot::channel();
     let at_work = core.background.enter();
-    let core = Arc::clone(core);
-    tokio::spawn(async move {
-        Box::pin(carry_out(&core, revalidated, state, restarts, answer)).await;
+    let (core, trace) = (Arc::clone(core), trace.clone());
+    let span = trace.span();
+    let work = async move {
+        Box::pin(carry_out(&core, &trace, revalidated, state, restarts, answer)).await;
         drop(live);
         drop(at_work);
-    });
+    };
+    tokio::spawn(work.instrument(span));
     answered.await.unwrap_or(Ok(Attempted::done(WriteOutcome::OutcomeUnknown(unknown))))
 }
 
@@ -151,25 +197,27 @@ fn gates_of(write: &PreparedWrite) -> GateSet {
 /// Takes a revalidated attempt to its end and sends the answer as soon as it is certain.
 async fn carry_out(
     core: &Arc<Core>,
-    revalidated: Revalidated<StagedPayload, GateGuard>,
+    trace: &Trace,
+    revalidated: Revalidated<StagedPayload, Held>,
     state: ManifestState,
     restarts: u32,
     answer: oneshot::Sender<Answered>,
 ) {
     // E: the intent is durable before the first effect (RFC 3.2).
-    let armed = match arm(core, revalidated).await {
+    let armed = match arm(core, revalidated).instrument(trace.arm()).await {
         Ok(armed) => armed,
         Err(kind) => return reply(answer, Err(kind)),
     };
     let branch = core.branch();
     let progress = Progress::of_armed(core, armed.write().attempt, branch.native.clone());
-    match to_publication(core, armed, &state, restarts, &progress).await {
+    match to_publication(core, trace, armed, &state, restarts, &progress).await {
         Ok((published, commit)) => {
             // H: the caller has its receipt before the records go.
             let receipt = receipt_of_commit(&commit, &branch, restarts);
             let (intent, _) = published.finalize();
             reply(answer, Ok(Attempted::done(WriteOutcome::Committed(receipt))));
-            finalize(core, &intent, &progress.records()).await;
+            let records = progress.records();
+            finalize(core, &intent, &records).instrument(trace.finalize()).await;
         }
         Err(failed) => {
             let attempted = resolve_own(core, *failed, &progress.records(), restarts).await;
@@ -185,8 +233,8 @@ fn reply(answer: oneshot::Sender<Answered>, answered: Answered) {
 
 async fn arm(
     core: &Core,
-    revalidated: Revalidated<StagedPayload, GateGuard>,
-) -> Result<Armed<StagedPayload, GateGuard>, WriteErrorKind> {
+    revalidated: Revalidated<StagedPayload, Held>,
+) -> Result<Armed<StagedPayload, Held>, WriteErrorKind> {
     core.options.hooks.reach(Failpoint::PreArm).await?;
     let owner = core.options.process.owner();
     let intent = revalidated.intent(owner, core.options.env.unix_micros());
@@ -203,12 +251,13 @@ async fn arm(
     }
 }
 
-type Publication = (Published<GateGuard>, Box<CommitRow>);
+type Publication = (Published<Held>, Box<CommitRow>);
 
 /// F and G: every effect, then the one manifest commit that makes them visible.
 async fn to_publication(
     core: &Core,
-    armed: Armed<StagedPayload, GateGuard>,
+    trace: &Trace,
+    armed: Armed<StagedPayload, Held>,
     state: &ManifestState,
     restarts: u32,
     progress: &Progress,
@@ -216,19 +265,19 @@ async fn to_publication(
     if let Err(injected) = core.options.hooks.reach(Failpoint::PostArm).await {
         return Err(Failed::injected(armed.into_recovery(), injected));
     }
-    let applied = effects(core, armed, restarts, progress).await?;
+    let applied = effects(core, armed, restarts, progress).instrument(trace.effects()).await?;
     if let Err(injected) = core.options.hooks.reach(Failpoint::PrePublish).await {
         return Err(Failed::injected(applied.into_recovery(), injected));
     }
-    publish(core, applied, state).await
+    publish(core, applied, state).instrument(trace.publish()).await
 }
 
 async fn effects(
     core: &Core,
-    armed: Armed<StagedPayload, GateGuard>,
+    armed: Armed<StagedPayload, Held>,
     restarts: u32,
     progress: &Progress,
-) -> Result<Applied<GateGuard>, Box<Failed>> {
+) -> Result<Applied<Held>, Box<Failed>> {
     match apply(core, &armed, restarts, progress).await {
         Effects::Complete(achieved) => armed.applied(&achieved).map_err(|(outside, armed)| {
             let steps = vec![OwnSteps::SomeLanded; armed.write().effects.len()];
@@ -241,7 +290,7 @@ async fn effects(
 
 async fn publish(
     core: &Core,
-    applied: Applied<GateGuard>,
+    applied: Applied<Held>,
     state: &ManifestState,
 ) -> Result<Publication, Box<Failed>> {
     let transition = Transition::Commit { intent: applied.intent(), delta: applied.delta() };

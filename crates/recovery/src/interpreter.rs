@@ -6,13 +6,15 @@
 //! `Unknown` is never taken for a proof. The pass ends when looks stop showing progress.
 
 use graphwrite_protocol_types::{Failpoint, Full, Intent, Pin, RecoveryMode};
+use tracing::Instrument;
 
 use crate::classify::{CompensationStep, Decision, Wait};
 use crate::facts::{AttemptOutcome, Authority};
 use crate::look::{Look, look};
 use crate::port::{Landing, LoadedIntent, Publishing, RecordSet, Recorded, RecoveryPort, Removal};
 use crate::resolution::{Resolution, StopReason, stopped};
-use crate::rule::Verdict;
+use crate::rule::{Rule, Verdict};
+use crate::span;
 use crate::standing::Standing;
 use crate::wait::{Owner, WaitRules};
 
@@ -52,6 +54,8 @@ struct Progress {
     idle_looks: u32,
     looks: u32,
     published: bool,
+    /// The rules that decided, in order, without repetitions.
+    rules: Vec<Rule>,
 }
 
 impl Progress {
@@ -60,6 +64,9 @@ impl Progress {
         let idle = self.last_seen.as_ref() == Some(&seen);
         self.idle_looks = if idle { self.idle_looks + 1 } else { 0 };
         self.looks += 1;
+        if self.rules.last() != Some(&look.judgement.rule) {
+            self.rules.push(look.judgement.rule);
+        }
         self.last_seen = Some(seen);
     }
 
@@ -92,6 +99,20 @@ impl<'a, P: RecoveryPort> Interpreter<'a, P> {
         owner: &Owner,
     ) -> Result<Resolution, P::Error> {
         let mut progress = Progress::default();
+        let span = span::of(intent, owner);
+        let resolved = self.to_the_end(intent, records, owner, &mut progress);
+        let resolved = resolved.instrument(span.clone()).await;
+        span::ended(&span, &progress.rules, resolved.as_ref().ok());
+        resolved
+    }
+
+    async fn to_the_end(
+        &self,
+        intent: &Intent,
+        records: &RecordSet,
+        owner: &Owner,
+        progress: &mut Progress,
+    ) -> Result<Resolution, P::Error> {
         let mut trouble = String::from("every manifest slot went to somebody else");
         loop {
             let look = self.look(intent, owner).await?;
@@ -101,7 +122,7 @@ impl<'a, P: RecoveryPort> Interpreter<'a, P> {
             if progress.is_exhausted() {
                 return Ok(stopped(intent, &look, None, StopReason::NoProgress { last: trouble }));
             }
-            match self.perform(intent, records, &look, &mut progress).await? {
+            match self.perform(intent, records, &look, progress).await? {
                 Next::Look => {}
                 Next::Lost => progress.last_seen = None,
                 Next::Pause(cause) => {

@@ -117,6 +117,7 @@ mod look;
 mod port;
 mod resolution;
 mod rule;
+mod span;
 mod standing;
 mod summary;
 #[cfg(test)]
@@ -140,6 +141,7 @@ pub use port::{
 };
 pub use resolution::{Resolution, StopReason, Stopped};
 pub use rule::{Rule, Verdict, decide};
+pub use span::RESOLVE_SPAN;
 pub use standing::{RefusedBecause, Standing, standing_of};
 pub use summary::{BranchClass, OperationClass, OutcomeClass, OwnerClass, Rest, Shape, Summary};
 pub use wait::{

@@ -87,6 +87,20 @@ impl std::fmt::Display for StopReason {
 }
 
 impl Resolution {
+    /// Stable name, for spans and counters.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Committed { rolled_forward: true, .. } => "rolled_forward",
+            Self::Committed { rolled_forward: false, .. } => "finalized",
+            Self::RolledBack { .. } => "rolled_back",
+            Self::Empty { .. } => "retired",
+            Self::Discarded { .. } => "discarded",
+            Self::Vanished => "vanished",
+            Self::Waiting(_) => "waiting",
+            Self::Stopped(_) => "stopped",
+        }
+    }
+
     /// Whether the intent is over.
     pub fn is_over(&self) -> bool {
         !matches!(self, Self::Waiting(_) | Self::Stopped(_))
