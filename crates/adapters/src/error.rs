@@ -5,7 +5,7 @@ use graphwrite_protocol_types::{Answer, AttemptId, PlanInvalid, SchemaHash};
 use graphwrite_substrate::SubstrateError;
 use thiserror::Error;
 
-use crate::input::{InputError, LimitExceeded, Violations};
+use crate::input::{InputError, LimitExceeded, SourceError, Violations};
 
 /// A load could not be planned. No HEAD has moved; staged files that nothing names may be left.
 #[derive(Debug, Error)]
@@ -17,6 +17,9 @@ pub enum PrepareError {
     /// There is more than the limits allow.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
+    /// A source of rows cannot be read as what it is said to be.
+    #[error(transparent)]
+    Source(#[from] SourceError),
     /// The rows were decoded by another schema than the one that is accepted now.
     #[error(
         "the rows were decoded by schema {decoded}, but schema {accepted} is accepted now; read the input again"
@@ -49,6 +52,7 @@ impl From<InputError> for PrepareError {
         match error {
             InputError::Invalid(violations) => Self::Invalid(violations),
             InputError::Limit(limit) => Self::Limit(limit),
+            InputError::Source(source) => Self::Source(source),
             InputError::Columns(error) => Self::Columns(error),
         }
     }
@@ -59,6 +63,7 @@ impl Answer for PrepareError {
         match self {
             Self::Invalid(violations) => violations.code(),
             Self::Limit(limit) => limit.code(),
+            Self::Source(source) => source.code(),
             Self::SchemaMoved { .. } => "schema_moved",
             Self::Table(error) => error.code(),
             Self::Headless { .. } | Self::Columns(_) | Self::Plan(_) => "internal",
@@ -71,6 +76,7 @@ impl Answer for PrepareError {
             Self::SchemaMoved { .. } => true,
             Self::Invalid(_)
             | Self::Limit(_)
+            | Self::Source(_)
             | Self::Headless { .. }
             | Self::Columns(_)
             | Self::Plan(_) => false,
@@ -85,6 +91,7 @@ impl Answer for PrepareError {
         match self {
             Self::Invalid(violations) => violations.help(),
             Self::Limit(limit) => limit.help(),
+            Self::Source(source) => source.help(),
             Self::SchemaMoved { .. } => "the graph is unchanged; send the request again".into(),
             Self::Table(error) => error.help(),
             Self::Headless { .. } | Self::Columns(_) | Self::Plan(_) => {

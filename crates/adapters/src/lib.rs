@@ -23,8 +23,9 @@ mod testing;
 pub use digest::request_digest;
 pub use error::{PerformError, PrepareError};
 pub use input::{
-    InputBuilder, InputError, LimitExceeded, LoadInput, LoadLimits, Place, Rule, TableInput,
-    Violation, Violations,
+    DataForm, InputBuilder, InputError, LimitExceeded, LoadInput, LoadLimits, Place, Rule, Source,
+    SourceData, SourceError, SourceErrorKind, SourceName, TableInput, UnknownForm, Violation,
+    Violations,
 };
 pub use load::{LoadAdapter, LoadMode, UnknownMode};
 pub use payload::{StagedPayload, perform};

@@ -17,15 +17,16 @@ pub(crate) fn class(code: &str) -> Exit {
     match code {
         "graph_exists" | "root_not_empty" | "age_floor_too_low" | "schema_refused"
         | "not_a_graph" | "no_such_branch" | "format_refused" | "invalid_input"
-        | "limit_exceeded" | "read_only" | "no_such_type" | "unsupported_value" => Exit::Refused,
+        | "limit_exceeded" | "read_only" | "no_such_type" | "unsupported_value"
+        | "file_unreadable" | "line_too_long" | "not_utf8" | "other_form" | "no_header"
+        | "open_quote" | "file_damaged" | "type_not_named" => Exit::Refused,
         "schema_moved" => Exit::Conflict,
         "gate_timeout" | "manifest_contended" | "contended" | "recovery_required"
         | "recovery_blocked" | "unexplained_head" => Exit::Recovery,
         "outcome_unknown" => Exit::Unknown,
         "usage" => Exit::Usage,
-        "storage" | "pin_lost" | "table_damaged" | "manifest_damaged" | "record_unreadable" => {
-            Exit::Storage
-        }
+        "storage" | "temp_storage" | "pin_lost" | "table_damaged" | "manifest_damaged"
+        | "record_unreadable" => Exit::Storage,
         _ => Exit::Bug,
     }
 }

@@ -10,6 +10,7 @@ use std::str::FromStr;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use graphwrite_coordinator::DataForm;
 use graphwrite_protocol_types::{AttemptId, CommitId, InvalidId, OperationId};
 
 use crate::exit::Exit;
@@ -142,9 +143,16 @@ pub(crate) struct InitArgs {
 pub(crate) struct LoadArgs {
     #[command(flatten)]
     pub(crate) graph: GraphPlace,
-    /// Rows as JSON lines; `-` reads standard input
-    #[arg(long, value_name = "FILE")]
-    pub(crate) data: PathBuf,
+    /// Rows as JSON lines, CSV or Parquet; `-` reads standard input. Given several times, all files
+    /// make one commit
+    #[arg(long, value_name = "FILE", required = true)]
+    pub(crate) data: Vec<PathBuf>,
+    /// Form of the rows [default: by the extension of the file, else jsonl]
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub(crate) input_format: Option<RowForm>,
+    /// Type of the rows of CSV and Parquet [default: the name of the file without its extension]
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) table: Option<String>,
     /// What to do with a key that exists
     #[arg(long, value_enum, default_value_t = Mode::Append)]
     pub(crate) mode: Mode,
@@ -281,6 +289,27 @@ pub(crate) enum Format {
     Jsonl,
     /// Fields separated by tabs, for scripts
     Plain,
+}
+
+/// Forms of rows that are loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RowForm {
+    /// One JSON object a line, of any type
+    Jsonl,
+    /// Comma-separated values with a header, of one type
+    Csv,
+    /// Apache Parquet, of one type
+    Parquet,
+}
+
+impl From<RowForm> for DataForm {
+    fn from(form: RowForm) -> Self {
+        match form {
+            RowForm::Jsonl => Self::Jsonl,
+            RowForm::Csv => Self::Csv,
+            RowForm::Parquet => Self::Parquet,
+        }
+    }
 }
 
 /// Forms of exported rows.

@@ -23,6 +23,9 @@ pub(crate) fn rows_of(error: &WriteError) -> Option<&Violations> {
 pub(crate) fn input(error: &InputError, graph: &str) -> Failure {
     match error {
         InputError::Invalid(violations) => rows(violations, graph),
+        InputError::Source(source) => {
+            of_answer(class(source.code()), source, source.to_string(), graph)
+        }
         InputError::Limit(limit) => of_answer(class(limit.code()), limit, limit.to_string(), graph),
         other => Failure::new(Exit::Bug, "internal", other.to_string())
             .help("the graph is unchanged; please report this"),

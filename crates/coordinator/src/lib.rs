@@ -49,8 +49,9 @@ pub use snapshot::{Snapshot, SnapshotTable};
 pub use spans::SPANS;
 
 pub use graphwrite_adapters::{
-    InputBuilder, InputError, LimitExceeded, LoadInput, LoadLimits, LoadMode, Place, PrepareError,
-    RenderError, RowRenderer, Rule, Violation, Violations,
+    DataForm, InputBuilder, InputError, LimitExceeded, LoadInput, LoadLimits, LoadMode, Place,
+    PrepareError, RenderError, RowRenderer, Rule, Source, SourceData, SourceError, SourceErrorKind,
+    SourceName, UnknownForm, Violation, Violations,
 };
 pub use graphwrite_gates::{GateMetrics, GateTimeout};
 pub use graphwrite_recovery::{

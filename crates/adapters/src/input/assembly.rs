@@ -13,7 +13,7 @@ use super::cells::{Cells, Column, Misfit, shown};
 use super::json::{Json, Members};
 use super::suggest::nearest;
 use super::table::{Origin, Part, identity_column};
-use super::violation::{Rule, quoted};
+use super::violation::{Rule, SourceName, quoted};
 use crate::keys::derived_ids;
 
 /// Rows per batch.
@@ -39,6 +39,8 @@ pub(crate) struct Assembly {
     edge: Option<EdgeCells>,
     properties: Vec<(PropertyDef, Column)>,
     lines: Vec<u64>,
+    /// The source of the open rows, where places name one.
+    source: Option<SourceName>,
     open_bytes: u64,
     pub(crate) parts: Vec<Part>,
     pub(crate) batch_rows: u64,
@@ -72,10 +74,18 @@ impl Assembly {
             edge,
             properties: properties.collect(),
             lines: Vec::new(),
+            source: None,
             open_bytes: 0,
             parts: Vec::new(),
             batch_rows: 0,
         })
+    }
+
+    /// Builds what is open; the rows that follow are those of another source.
+    pub(crate) fn begin_source(&mut self, source: Option<SourceName>) -> Result<u64, ArrowError> {
+        let built = self.build()?;
+        self.source = source;
+        Ok(built)
     }
 
     /// Bytes of lines that are not built into a batch yet.
@@ -193,7 +203,8 @@ impl Assembly {
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)?;
         let bytes = batch.get_array_memory_size() as u64;
         self.open_bytes = 0;
-        let origin = Origin::Lines(std::mem::take(&mut self.lines));
+        let (source, lines) = (self.source.clone(), std::mem::take(&mut self.lines));
+        let origin = Origin::Lines { source, lines };
         self.parts.push(Part { batch, origin });
         Ok(bytes)
     }
@@ -244,6 +255,11 @@ fn missing() -> Misfit {
         found: "null".into(),
         message: "a value is required and there is none".into(),
     }
+}
+
+pub(crate) fn missing_column() -> Misfit {
+    let message = "a column is required and there is none".to_owned();
+    Misfit { rule: Rule::Required, found: "no column".into(), message }
 }
 
 fn own_id_missing() -> Misfit {

@@ -1,19 +1,19 @@
 //! Record batches given by a program, brought to the columns of a table. Encodings of the same
-//! values are accepted; a type that could lose a value is refused, never cast.
+//! values are accepted; a value that another type cannot hold is refused, never changed.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, new_null_array};
-use arrow_cast::cast;
 use arrow_cast::display::array_value_to_string;
-use arrow_schema::{ArrowError, DataType, Field, SchemaRef, TimeUnit};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use graphwrite_schema::{EDGE_DST, EDGE_ID, EDGE_SRC, PropertyType, TypeDef};
 
-use super::assembly::{no_key_type, unknown_property};
+use super::assembly::{missing_column, no_key_type, unknown_property};
 use super::cells::Misfit;
-use super::table::is_keyed_by_ends;
-use super::violation::{Place, Rule, Violation, quoted};
+use super::lossless::{Converted, convert};
+use super::table::{end_of_column, is_keyed_by_ends, place_of_row};
+use super::violation::{Place, Rule, SourceName, Violation, quoted};
 use crate::keys::derived_ids;
 
 /// A fault of a batch: of a row, or of a column as a whole.
@@ -25,11 +25,13 @@ pub(crate) struct BatchFault {
 }
 
 impl BatchFault {
-    /// The fault with its place; `first` rows of the table came before the batch.
-    pub(crate) fn at(self, table: &str, first: u64) -> Violation {
-        let place = match self.row {
-            Some(row) => Place::Row { table: table.to_owned(), row: first + row as u64 },
-            None => Place::Table(table.to_owned()),
+    /// The fault with its place; `first` rows of the source, or without one of the table, came
+    /// before the batch.
+    pub(crate) fn at(self, table: &str, source: Option<&SourceName>, first: u64) -> Violation {
+        let place = match (self.row, source) {
+            (Some(row), source) => place_of_row(source, table, first + row as u64),
+            (None, Some(source)) => Place::Source(source.clone()),
+            (None, None) => Place::Table(table.to_owned()),
         };
         self.placed(table, place)
     }
@@ -61,12 +63,13 @@ pub(crate) fn conform(
     schema: &SchemaRef,
     rows: &RecordBatch,
 ) -> Result<Result<RecordBatch, Vec<BatchFault>>, ArrowError> {
+    let rows = &with_own_ends(def, schema, rows)?;
     let mut faults = strangers(def, schema, rows);
     let mut columns = Vec::with_capacity(schema.fields().len());
     for field in schema.fields() {
         match column_for(def, field, rows)? {
             Ok(column) => columns.push(column),
-            Err(fault) => faults.push(fault),
+            Err(found) => faults.extend(found),
         }
     }
     if !faults.is_empty() {
@@ -84,74 +87,118 @@ pub(crate) fn conform(
     RecordBatch::try_new(Arc::clone(schema), columns).map(Ok)
 }
 
+fn own_name<'n>(def: &TypeDef, name: &'n str) -> &'n str {
+    end_of_column(def, name).map_or(name, |end| end.column())
+}
+
+/// The rows with the ends of an edge as the table has them: they may be called `from` and `to`, as
+/// in JSON. Their ids are derived from keys of the right type, where they are keys at all.
+pub(crate) fn with_own_ends(
+    def: &TypeDef,
+    schema: &SchemaRef,
+    rows: &RecordBatch,
+) -> Result<RecordBatch, ArrowError> {
+    let given = rows.schema();
+    let is_end = |field: &FieldRef| end_of_column(def, field.name()).is_some();
+    if !given.fields().iter().any(is_end) {
+        return Ok(rows.clone());
+    }
+    let ends = given.fields().iter().zip(rows.columns()).map(|(field, column)| {
+        let name = own_name(def, field.name());
+        let column = own_end(schema, name, column).unwrap_or_else(|| Arc::clone(column));
+        let field = Field::new(name, column.data_type().clone(), field.is_nullable());
+        (field, column)
+    });
+    let (fields, columns): (Vec<_>, Vec<_>) = ends.unzip();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+}
+
+/// A column in the type that the table gives it, if it is an end and fits whole.
+fn own_end(schema: &SchemaRef, name: &str, column: &ArrayRef) -> Option<ArrayRef> {
+    let is_end = [EDGE_SRC, EDGE_DST].contains(&name);
+    let field = schema.field_with_name(name).ok().filter(|_| is_end)?;
+    let converted = convert(column, field.data_type()).ok().flatten()?;
+    converted.lost.is_empty().then_some(converted.column)
+}
+
 fn strangers(def: &TypeDef, schema: &SchemaRef, rows: &RecordBatch) -> Vec<BatchFault> {
     let given = rows.schema();
     let names = given.fields().iter().map(|field| field.name());
-    let unknown = names.filter(|name| schema.field_with_name(name).is_err());
-    unknown.map(|name| BatchFault::column(&quoted(name), unknown_property(def, name))).collect()
+    let fault = |(at, name): (usize, &String)| {
+        let is_known = schema.field_with_name(name).is_ok();
+        let is_again = given.fields()[..at].iter().any(|before| before.name() == name);
+        let misfit = match (is_known, is_again) {
+            (false, _) => unknown_property(def, name),
+            (true, true) => repeated_column(name),
+            (true, false) => return None,
+        };
+        Some(BatchFault::column(&quoted(name), misfit))
+    };
+    names.enumerate().filter_map(fault).collect()
+}
+
+fn repeated_column(name: &str) -> Misfit {
+    let message = "there are two columns for it".to_owned();
+    Misfit { rule: Rule::Shape, found: quoted(name), message }
 }
 
 pub(crate) fn column_for(
     def: &TypeDef,
     field: &Field,
     rows: &RecordBatch,
-) -> Result<Result<ArrayRef, BatchFault>, ArrowError> {
+) -> Result<Result<ArrayRef, Vec<BatchFault>>, ArrowError> {
     let Some(column) = rows.column_by_name(field.name()) else {
-        return missing_column(def, field, rows);
+        return absent(def, field, rows).map(|found| found.map_err(|fault| vec![fault]));
     };
-    if column.data_type() == field.data_type() {
-        return Ok(Ok(Arc::clone(column)));
+    let Some(Converted { column: converted, lost }) = convert(column, field.data_type())? else {
+        let (found, expected) = (column.data_type().to_string(), field.data_type().to_string());
+        let misfit = Misfit::new(Rule::Type, found, &expected);
+        return Ok(Err(vec![BatchFault::column(field.name(), misfit)]));
+    };
+    if lost.is_empty() {
+        return Ok(Ok(converted));
     }
-    if same_values(column.data_type(), field.data_type()) {
-        return cast(column, field.data_type()).map(Ok);
-    }
-    let (found, expected) = (column.data_type().to_string(), field.data_type().to_string());
-    Ok(Err(BatchFault::column(field.name(), Misfit::new(Rule::Type, found, &expected))))
+    let fault = |row| Ok(BatchFault::row(row, field.name(), not_exact(field, column, row)?));
+    lost.into_iter().map(fault).collect::<Result<Vec<_>, ArrowError>>().map(Err)
 }
 
-fn missing_column(
+/// A value that the type of its column does not have.
+fn not_exact(field: &Field, column: &ArrayRef, row: usize) -> Result<Misfit, ArrowError> {
+    let rule = match field.data_type() {
+        DataType::FixedSizeList(..) => Rule::VectorLength,
+        DataType::List(_) => Rule::ListItem,
+        _ => Rule::Range,
+    };
+    let found = quoted(&array_value_to_string(column, row)?);
+    let message = format!(
+        "{found} of type {} has no exact form as {}",
+        column.data_type(),
+        field.data_type()
+    );
+    Ok(Misfit { rule, found, message })
+}
+
+fn absent(
     def: &TypeDef,
     field: &Field,
     rows: &RecordBatch,
 ) -> Result<Result<ArrayRef, BatchFault>, ArrowError> {
     if field.name() == EDGE_ID && is_keyed_by_ends(def) {
-        return Ok(derive(def, rows));
+        return Ok(Ok(derive(def, rows)));
     }
     if field.is_nullable() {
         return Ok(Ok(new_null_array(field.data_type(), rows.num_rows())));
     }
-    let message = "a column is required and there is none".to_owned();
-    let misfit = Misfit { rule: Rule::Required, found: "no column".into(), message };
-    Ok(Err(BatchFault::column(field.name(), misfit)))
+    Ok(Err(BatchFault::column(field.name(), missing_column())))
 }
 
 /// The ids of edges that are told apart by their ends. Ends that are missing, null or of a wrong
 /// type are reported as such elsewhere; until then any ids will do.
-fn derive(def: &TypeDef, rows: &RecordBatch) -> Result<ArrayRef, BatchFault> {
+fn derive(def: &TypeDef, rows: &RecordBatch) -> ArrayRef {
     let ends = rows.column_by_name(EDGE_SRC).zip(rows.column_by_name(EDGE_DST));
     let ids = ends.and_then(|(src, dst)| derived_ids(def.identity, src, dst));
     let none = || StringArray::from_iter_values((0..rows.num_rows()).map(|_| ""));
-    Ok(Arc::new(ids.unwrap_or_else(none)))
-}
-
-/// Whether two types hold the same values in different encodings.
-fn same_values(found: &DataType, expected: &DataType) -> bool {
-    use DataType as T;
-    match (found, expected) {
-        (T::Dictionary(_, values), expected) => same_values(values, expected),
-        (T::Utf8 | T::LargeUtf8 | T::Utf8View, T::Utf8) => true,
-        (T::Binary | T::LargeBinary | T::BinaryView, T::Binary) => true,
-        (T::List(found) | T::LargeList(found), T::List(expected)) => {
-            same_values(found.data_type(), expected.data_type())
-        }
-        (T::FixedSizeList(found, a), T::FixedSizeList(expected, b)) => {
-            a == b && same_values(found.data_type(), expected.data_type())
-        }
-        (T::Timestamp(TimeUnit::Microsecond, Some(zone)), T::Timestamp(_, Some(_))) => {
-            matches!(zone.as_ref(), "UTC" | "utc" | "Z" | "+00:00" | "+0000" | "Etc/UTC")
-        }
-        (found, expected) => found == expected,
-    }
+    Arc::new(ids.unwrap_or_else(none))
 }
 
 pub(crate) fn check_cells(

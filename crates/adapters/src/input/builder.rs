@@ -14,8 +14,9 @@ use super::assembly::{Assembly, FieldFault, RowText, member};
 use super::json::{Json, Members, parse};
 use super::limits::{LimitExceeded, LoadLimits, Usage};
 use super::naming::{ShapeFault, named, type_name, unknown_type};
-use super::table::{LoadInput, Origin, Part, TableInput};
-use super::violation::{Faults, Place, Rule, Violation, Violations, quoted};
+use super::source::{Source, SourceError};
+use super::table::{LoadInput, Origin, Part, TableInput, place_of_line};
+use super::violation::{Faults, Place, Rule, SourceName, Violation, Violations, quoted};
 use super::{batch, within};
 
 /// The longest line, so that a single value fits Arrow's 32-bit offsets.
@@ -31,6 +32,9 @@ pub enum InputError {
     /// There is more than the limits allow.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
+    /// A file or stream cannot be read as what it is said to be.
+    #[error(transparent)]
+    Source(#[from] SourceError),
     /// The columns could not be built; a fault of ours.
     #[error("the rows could not be built into columns: {0}")]
     Columns(#[from] ArrowError),
@@ -43,6 +47,9 @@ pub struct InputBuilder {
     limits: LoadLimits,
     errors_max: usize,
     tables: BTreeMap<TableIdentity, Assembly>,
+    /// Sources read so far, and the one being read, where places name it.
+    sources: usize,
+    source: Option<SourceName>,
     usage: Usage,
     faults: Faults,
 }
@@ -57,6 +64,8 @@ impl InputBuilder {
             limits: LoadLimits::default(),
             errors_max: 1,
             tables: BTreeMap::new(),
+            sources: 0,
+            source: None,
             usage: Usage::default(),
             faults: Faults::new(1),
         }
@@ -128,27 +137,63 @@ impl InputBuilder {
             self.refuse(Place::Table(table.to_owned()), Rule::UnknownType, None, message);
             return Ok(());
         };
-        let identity = def.identity;
+        self.push_rows(def.identity, rows, None)
+    }
+
+    /// Adds rows of a batch; `at` is the number of the first one in its source, where it has one.
+    pub(crate) fn push_rows(
+        &mut self,
+        identity: TableIdentity,
+        rows: &RecordBatch,
+        at: Option<u64>,
+    ) -> Result<(), InputError> {
+        let source = self.source.clone();
         let Some(assembly) = self.assembly(identity)? else { return Ok(()) };
-        let first = assembly.batch_rows;
+        let first = at.unwrap_or(assembly.batch_rows);
         assembly.batch_rows += rows.num_rows() as u64;
-        let checked = batch::conform(&assembly.def, &assembly.schema, rows)?;
-        let batch = match checked {
+        let batch = match batch::conform(&assembly.def, &assembly.schema, rows)? {
             Ok(batch) => batch,
             Err(faults) => {
-                faults.into_iter().for_each(|fault| {
-                    self.faults.push(fault.at(table, first));
-                });
+                let table = assembly.def.name.clone();
+                for fault in faults {
+                    self.faults.push(fault.at(&table, source.as_ref(), first));
+                }
                 return Ok(());
             }
         };
-        self.usage.rows += batch.num_rows() as u64;
-        self.usage.bytes += batch.get_array_memory_size() as u64;
-        if batch.num_rows() > 0 {
-            let part = Part { batch, origin: Origin::Rows { first } };
-            self.assembly(identity)?.into_iter().for_each(|table| table.parts.push(part.clone()));
+        let (rows, bytes) = (batch.num_rows() as u64, batch.get_array_memory_size() as u64);
+        if rows > 0 {
+            assembly.parts.push(Part { batch, origin: Origin::Rows { source, first } });
         }
+        self.usage.rows += rows;
+        self.usage.bytes += bytes;
         Ok(self.usage.check(&self.limits)?)
+    }
+
+    /// Begins a source: rows of lines name it in their places, if it is to be named.
+    pub(crate) fn begin_source(&mut self, source: &Source<'_>) -> Result<(), InputError> {
+        let name = SourceName::new(self.sources, &source.name);
+        self.sources += 1;
+        let is_named = source.is_named_in_places || !source.form.has_lines();
+        self.change_source(is_named.then_some(name))
+    }
+
+    pub(crate) fn end_source(&mut self) -> Result<(), InputError> {
+        self.change_source(None)
+    }
+
+    fn change_source(&mut self, source: Option<SourceName>) -> Result<(), InputError> {
+        for table in self.tables.values_mut() {
+            let open = table.open_bytes();
+            let built = table.begin_source(source.clone())?;
+            self.usage.bytes = (self.usage.bytes + built).saturating_sub(open);
+        }
+        self.source = source;
+        Ok(())
+    }
+
+    pub(crate) fn schema(&self) -> &GraphSchema {
+        &self.schema
     }
 
     /// Closes the input.
@@ -194,7 +239,7 @@ impl InputBuilder {
         self.push_typed(line, bytes, found, &row)
     }
 
-    fn push_typed(
+    pub(crate) fn push_typed(
         &mut self,
         line: u64,
         bytes: u64,
@@ -213,10 +258,10 @@ impl InputBuilder {
         Ok(self.usage.check(&self.limits)?)
     }
 
-    fn refuse_fields(&mut self, line: u64, table: &str, faults: Vec<FieldFault>) {
+    pub(crate) fn refuse_fields(&mut self, line: u64, table: &str, faults: Vec<FieldFault>) {
         for (field, misfit) in faults {
             self.faults.push(Violation {
-                place: Place::Line(line),
+                place: place_of_line(self.source.as_ref(), line),
                 table: Some(table.to_owned()),
                 field,
                 rule: misfit.rule,
@@ -227,7 +272,7 @@ impl InputBuilder {
     }
 
     fn refuse_line(&mut self, line: u64, rule: Rule, field: Option<&str>, message: String) {
-        self.refuse(Place::Line(line), rule, field, message);
+        self.refuse(place_of_line(self.source.as_ref(), line), rule, field, message);
     }
 
     fn refuse(&mut self, place: Place, rule: Rule, field: Option<&str>, message: String) {
@@ -238,9 +283,10 @@ impl InputBuilder {
     fn assembly(&mut self, identity: TableIdentity) -> Result<Option<&mut Assembly>, InputError> {
         if !self.tables.contains_key(&identity) {
             let def = self.schema.by_identity(identity);
-            let Some(table) = def.and_then(|def| Assembly::new(&self.schema, def)) else {
+            let Some(mut table) = def.and_then(|def| Assembly::new(&self.schema, def)) else {
                 return Ok(None);
             };
+            table.begin_source(self.source.clone())?;
             self.tables.insert(identity, table);
             self.usage.tables = self.tables.len();
             self.usage.check(&self.limits)?;

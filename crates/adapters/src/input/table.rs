@@ -7,9 +7,9 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_cast::display::array_value_to_string;
 use arrow_schema::{ArrowError, SchemaRef};
 use graphwrite_protocol_types::{SchemaHash, TableIdentity};
-use graphwrite_schema::{EDGE_ID, TypeDef};
+use graphwrite_schema::{EDGE_DST, EDGE_ID, EDGE_SRC, End, TypeDef};
 
-use super::violation::{Place, quoted};
+use super::violation::{Place, SourceName, quoted};
 use crate::keys::{KeyColumn, RowIndex, key_text};
 
 /// Everything that one load brings, valid in itself. It may be prepared any number of times.
@@ -66,9 +66,9 @@ pub(crate) struct Part {
 #[derive(Debug, Clone)]
 pub(crate) enum Origin {
     /// The line of each row.
-    Lines(Vec<u64>),
-    /// The number of the first row among all that were given for the table.
-    Rows { first: u64 },
+    Lines { source: Option<SourceName>, lines: Vec<u64> },
+    /// The number of the first row among all that were given for the table, or that the source has.
+    Rows { source: Option<SourceName>, first: u64 },
 }
 
 impl TableInput {
@@ -116,9 +116,9 @@ impl TableInput {
     pub fn place(&self, row: usize) -> Place {
         let Some((part, at)) = self.locate(row) else { return Place::Table(self.name.clone()) };
         match &part.origin {
-            Origin::Lines(lines) => Place::Line(lines[at]),
-            Origin::Rows { first } => {
-                Place::Row { table: self.name.clone(), row: first + at as u64 }
+            Origin::Lines { source, lines } => place_of_line(source.as_ref(), lines[at]),
+            Origin::Rows { source, first } => {
+                place_of_row(source.as_ref(), &self.name, first + at as u64)
             }
         }
     }
@@ -164,6 +164,34 @@ impl TableInput {
             indices.iter().map(|at| ArrayRef::clone(batch.column(*at))).collect()
         };
         Ok(self.batches().map(of_part).collect())
+    }
+}
+
+pub(crate) fn place_of_line(source: Option<&SourceName>, line: u64) -> Place {
+    match source {
+        Some(source) => Place::SourceLine { source: source.clone(), line },
+        None => Place::Line(line),
+    }
+}
+
+pub(crate) fn place_of_row(source: Option<&SourceName>, table: &str, row: u64) -> Place {
+    match source {
+        Some(source) => Place::SourceRow { source: source.clone(), row },
+        None => Place::Row { table: table.to_owned(), row },
+    }
+}
+
+/// The end of an edge that a column of a file is: `from` and `to`, unless properties have these
+/// names, and always `src` and `dst`.
+pub(crate) fn end_of_column(def: &TypeDef, name: &str) -> Option<End> {
+    def.edge()?;
+    let is_free = def.property_by_name(name).is_none();
+    match name {
+        EDGE_SRC => Some(End::Src),
+        EDGE_DST => Some(End::Dst),
+        "from" if is_free => Some(End::Src),
+        "to" if is_free => Some(End::Dst),
+        _ => None,
     }
 }
 

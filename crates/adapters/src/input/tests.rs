@@ -426,23 +426,45 @@ mod batches {
     }
 
     #[test]
-    fn types_that_could_lose_a_value_are_refused() {
-        let slug = || texts(&[Some("a")]);
-        let wide: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    fn other_types_are_accepted_value_by_value() {
+        let slugs = || texts(&[Some("a"), Some("b")]);
+        let wide = |values: [i64; 2]| -> ArrayRef { Arc::new(Int64Array::from(values.to_vec())) };
+        assert_eq!(push("Person", vec![("slug", slugs()), ("age", wide([1, -2]))]), [""; 0]);
         assert_eq!(
-            push("Person", vec![("slug", slug()), ("age", wide)]),
-            ["the columns of Person Person.age type"]
+            push("Person", vec![("slug", slugs()), ("age", wide([1, 1 << 40]))]),
+            ["row 1 of Person Person.age range"]
         );
-        let key: ArrayRef = Arc::new(Int64Array::from(vec![1]));
-        let coarse = TimestampMillisecondArray::from(vec![5]).with_timezone("UTC");
+        let keys = || -> ArrayRef { Arc::new(Int64Array::from(vec![1, 2])) };
+        let coarse = TimestampMillisecondArray::from(vec![5, i64::MAX]).with_timezone("UTC");
         assert_eq!(
-            push("Types", vec![("key", Arc::clone(&key)), ("at", Arc::new(coarse))]),
+            push("Types", vec![("key", keys()), ("at", Arc::new(coarse))]),
+            ["row 1 of Types Types.at range"]
+        );
+        let narrow: ArrayRef = Arc::new(Float32Array::from(vec![1.0, 0.1]));
+        assert_eq!(push("Types", vec![("key", keys()), ("f64", narrow)]), [""; 0]);
+    }
+
+    #[test]
+    fn values_of_another_kind_are_refused_by_column() {
+        let keys: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+        let local: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![5]));
+        assert_eq!(
+            push("Types", vec![("key", keys), ("at", local)]),
             ["the columns of Types Types.at type"]
         );
-        let narrow: ArrayRef = Arc::new(Float32Array::from(vec![1.0]));
         assert_eq!(
-            push("Types", vec![("key", key), ("f64", narrow)]),
-            ["the columns of Types Types.f64 type"]
+            push("Person", vec![("slug", Arc::new(Int64Array::from(vec![1])))]),
+            ["the columns of Person Person.slug type"]
+        );
+    }
+
+    #[test]
+    fn the_ends_of_an_edge_may_be_called_from_and_to_in_any_encoding() {
+        let large = |value: &str| -> ArrayRef { Arc::new(LargeStringArray::from(vec![value])) };
+        assert_eq!(push("Knows", vec![("from", large("a")), ("to", large("b"))]), [""; 0]);
+        assert_eq!(
+            push("Knows", vec![("from", large("a")), ("src", large("a")), ("to", large("b"))]),
+            ["the columns of Knows Knows.src shape"]
         );
     }
 

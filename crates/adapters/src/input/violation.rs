@@ -2,6 +2,7 @@
 //! decides nothing about what is valid.
 
 use std::fmt;
+use std::sync::Arc;
 
 use graphwrite_protocol_types::Answer;
 use thiserror::Error;
@@ -25,6 +26,41 @@ pub enum Place {
     LeftOut(String),
     /// A statement of a mutation, counted from 1.
     Statement(u64),
+    /// A line of one of several sources, counted from 1.
+    SourceLine {
+        /// The source.
+        source: SourceName,
+        /// The line.
+        line: u64,
+    },
+    /// A row of a source without lines, counted from 0.
+    SourceRow {
+        /// The source.
+        source: SourceName,
+        /// The row.
+        row: u64,
+    },
+    /// A source without lines as a whole, for faults of its columns.
+    Source(SourceName),
+}
+
+/// A source of rows, as messages call it. Sources are ordered as they were read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceName {
+    order: usize,
+    name: Arc<str>,
+}
+
+impl SourceName {
+    pub(crate) fn new(order: usize, name: &str) -> Self {
+        Self { order, name: name.into() }
+    }
+}
+
+impl fmt::Display for SourceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
 }
 
 impl fmt::Display for Place {
@@ -35,6 +71,9 @@ impl fmt::Display for Place {
             Self::Table(table) => write!(f, "the columns of {table}"),
             Self::LeftOut(table) => write!(f, "the rows of {table} that the load leaves out"),
             Self::Statement(statement) => write!(f, "statement {statement}"),
+            Self::SourceLine { source, line } => write!(f, "{source}, line {line}"),
+            Self::SourceRow { source, row } => write!(f, "{source}, row {row}"),
+            Self::Source(source) => write!(f, "the columns of {source}"),
         }
     }
 }

@@ -1,11 +1,10 @@
-//! `load`: rows from a file or from standard input, line by line, into one commit.
+//! `load`: rows from files or from standard input into one commit.
 
-use std::io::BufRead;
 use std::sync::Arc;
 
 use graphwrite_coordinator::{
-    Graph, GraphOptions, Hooks, InputError, LoadInput, LoadLimits, LoadMode, LoadRequest,
-    WriteError,
+    Graph, GraphOptions, Hooks, InputBuilder, InputError, LoadInput, LoadLimits, LoadMode,
+    LoadRequest, Source, SourceData, WriteError,
 };
 use graphwrite_protocol_types::{GraphHeadToken, WriteOutcome};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -16,7 +15,7 @@ use crate::command::{LoadArgs, Mode};
 use crate::commands::{answer, open};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::files::{self, Lines};
+use crate::files::{self, Data};
 use crate::interrupt::RunsToItsEnd;
 use crate::invalid;
 use crate::io::Io;
@@ -25,15 +24,14 @@ use crate::report::ReceiptReport;
 use crate::style::Style;
 
 pub(super) async fn load(args: LoadArgs, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let data = files::data(&args.data)?;
+    let data = files::data(&args.data, args.input_format.map(Into::into))?;
+    check_table(&args, &data)?;
     let (hooks, signals) = RunsToItsEnd::new(hooks(&args)?);
     let options = GraphOptions { hooks, ..GraphOptions::default() };
     let graph = open::for_writing(&args.graph, options).await?;
-    let progress = Progress::bytes("reading", data.as_ref().map(|data| data.1), &io.surroundings);
-    let input = match data {
-        Some((mut file, _)) => read(&graph, &args, &mut file, &progress).await?,
-        None => read(&graph, &args, io.input, &progress).await?,
-    };
+    let total = data.iter().map(|data| data.file.as_ref().map(|file| file.1)).sum();
+    let progress = Progress::bytes("reading", total, &io.surroundings);
+    let input = read(&graph, &args, data, &progress, io).await?;
     progress.goes_on("loading");
     let operation = args.operation_id.clone();
     let request = request(&args, input, io);
@@ -59,24 +57,52 @@ fn hooks(args: &LoadArgs) -> Result<Arc<dyn Hooks>, Failure> {
     Ok(Arc::new(graphwrite_coordinator::NoHooks))
 }
 
+fn check_table(args: &LoadArgs, data: &[Data]) -> Result<(), Failure> {
+    let Some(table) = args.table.as_ref() else { return Ok(()) };
+    if data.iter().any(|data| data.form.is_of_one_type()) {
+        return Ok(());
+    }
+    let message =
+        format!("`--table {table}` is given, but the rows of JSON lines name their types");
+    Err(Failure::new(Exit::Usage, "usage", message).help("nothing was done; leave `--table` out"))
+}
+
 async fn read(
     graph: &Graph,
     args: &LoadArgs,
-    input: &mut (dyn BufRead + Send),
+    data: Vec<Data>,
     progress: &Progress,
+    io: &mut Io<'_>,
 ) -> Result<LoadInput, Failure> {
     let builder = graph.input(LoadLimits::default()).await;
     let builder = builder.map_err(|error| failed(&error, &args.graph))?;
     let mut builder = builder.with_errors_max(args.max_errors.get());
-    let unusable = |error: InputError| invalid::input(&error, &args.graph);
-    let mut lines = Lines::new(input, &args.data);
-    loop {
-        let number = lines.line + 1;
-        let Some(text) = lines.next()? else { break };
-        builder.push_json_line(number, text).map_err(unusable)?;
-        progress.at(lines.bytes);
+    let read = read_all(&mut builder, args, data, progress, io);
+    let finished = read.and_then(|()| builder.finish());
+    finished.map_err(|error| invalid::input(&error, &args.graph))
+}
+
+fn read_all(
+    builder: &mut InputBuilder,
+    args: &LoadArgs,
+    data: Vec<Data>,
+    progress: &Progress,
+    io: &mut Io<'_>,
+) -> Result<(), InputError> {
+    let is_named_in_places = data.len() > 1;
+    let mut before = 0;
+    for Data { name, form, file } in data {
+        let size = file.as_ref().map_or(0, |file| file.1);
+        let data = match file {
+            Some((file, _)) => SourceData::File(file),
+            None => SourceData::Stream(io.input),
+        };
+        let table = args.table.clone().filter(|_| form.is_of_one_type());
+        let source = Source { name, form, table, is_named_in_places, data };
+        builder.read(source, &mut |bytes| progress.at(before + bytes))?;
+        before += size;
     }
-    builder.finish().map_err(unusable)
+    Ok(())
 }
 
 fn request(args: &LoadArgs, input: LoadInput, io: &Io<'_>) -> LoadRequest {

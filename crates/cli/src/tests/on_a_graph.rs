@@ -240,3 +240,45 @@ fn an_object_with_a_foreign_name_is_listed() {
     let list = world.run("intent list {g} --format plain").done().output;
     assert!(list.starts_with("blocking\t_recovery/main/notes.txt\t-\t"), "{list}");
 }
+
+#[test]
+fn files_of_several_forms_make_one_commit() {
+    let world = World::new();
+    world.write("Person.csv", "slug,age\nada,36\nbob,\n");
+    world.write("links.csv", "from,to\nada,bob\n");
+    world.write("more.jsonl", r#"{"edge":"Knows","from":"bob","to":"ada"}"#);
+    let ran = world.run(
+        "load {g} --data {d}/Person.csv --data {d}/links.csv --data {d}/more.jsonl --table Knows",
+    );
+    assert_eq!(ran.exit, Exit::Refused, "`--table` is the type of every CSV file");
+    let ran = world.run("load {g} --data {d}/Person.csv --data {d}/more.jsonl --json").done();
+    assert_eq!(ran.json()["tables"].as_array().unwrap().len(), 2);
+    let links = "load {g} --data {d}/links.csv --table Knows --json";
+    assert_eq!(world.run(links).done().json()["tables"][0]["inserted"], 1);
+    let rows = world.run("export {g}").done().output;
+    assert_eq!(rows.lines().count(), 4, "{rows}");
+}
+
+#[test]
+fn a_fault_in_one_of_several_files_names_the_file() {
+    let world = World::new();
+    world.write("Person.csv", "slug,age\nada,old\n");
+    let ran = world.run("load {g} --data {d}/rows.jsonl --data {d}/Person.csv --json");
+    assert_eq!(ran.exit, Exit::Refused);
+    let place = ran.error()["details"][0]["place"].as_str().unwrap().to_owned();
+    assert!(place.ends_with("Person.csv, line 2"), "{place}");
+    let ran = world.run("load {g} --data {d}/Person.csv --json");
+    assert_eq!(ran.error()["details"][0]["place"], "line 2");
+}
+
+#[test]
+fn standard_input_may_be_csv_when_it_is_said() {
+    let world = World::new();
+    let load = "load {g} --data - --input-format csv --table Person --json";
+    let ran = world.feed(load, "slug\nada\n").done();
+    assert_eq!(ran.json()["tables"][0]["inserted"], 1);
+    let unnamed = world.feed("load {g} --data - --input-format csv --json", "slug\nb\n");
+    assert_eq!((unnamed.exit, &unnamed.error()["code"]), (Exit::Refused, &"type_not_named".into()));
+    let useless = world.feed("load {g} --data - --table Person --json", "");
+    assert_eq!(useless.exit, Exit::Usage);
+}
