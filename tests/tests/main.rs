@@ -9,6 +9,7 @@ mod conformance;
 mod costs;
 mod crash;
 mod judge;
+mod model;
 mod process;
 mod progress;
 mod races;

@@ -1,0 +1,107 @@
+//! Random requests against a plain reference of the graph model (design 01 section 11): what the
+//! product answers, keeps and remembers is what a simple interpreter over ordered maps says.
+//!
+//! `PROPTEST_CASES` sets how many histories each schema gets. A history that fails is shrunk, its seed
+//! is kept below `tests/proptest-regressions`, and it is run again before all others from then on.
+
+mod client;
+mod history;
+mod machine;
+mod request;
+mod row;
+mod schemas;
+mod seeds;
+mod shape;
+mod state;
+mod steps;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use proptest::collection::vec;
+use proptest::test_runner::{Config, FileFailurePersistence, TestRunner};
+
+use crate::judge::tell;
+use machine::Machine;
+use schemas::{PARTS, PEOPLE, TEAMS};
+use shape::Schema;
+use steps::{Step, step};
+
+/// Histories of each schema, if nothing else is said: 64 in all.
+const CASES: u32 = 22;
+const STEPS: usize = 30;
+const SHRINK_MS_MAX: u32 = 60_000;
+
+fn config(regressions: &'static str) -> Config {
+    let given = std::env::var_os("PROPTEST_CASES").is_some();
+    let default = Config::default();
+    Config {
+        cases: if given { default.cases } else { CASES },
+        max_shrink_time: SHRINK_MS_MAX,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(regressions))),
+        ..default
+    }
+}
+
+/// Runs random histories over `schema`, and demands that every kind of answer in `kinds` was heard.
+fn run(schema: &'static Schema, regressions: &'static str, kinds: &[&str]) {
+    let heard = RefCell::new(BTreeMap::<String, usize>::new());
+    let config = config(regressions);
+    let is_whole = config.cases >= CASES;
+    let end = TestRunner::new(config).run(&vec(step(), STEPS), |steps| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        for (what, times) in runtime.block_on(history(schema, &steps)) {
+            *heard.borrow_mut().entry(what).or_default() += times;
+        }
+        Ok(())
+    });
+    if let Err(failure) = end {
+        panic!("{failure}");
+    }
+    let heard = heard.into_inner();
+    tell(&format!("random histories of {}: {heard:?}", schema.name));
+    for kind in kinds.iter().filter(|_| is_whole) {
+        assert!(heard.contains_key(*kind), "no history of {} came to `{kind}`", schema.name);
+    }
+}
+
+async fn history(schema: &'static Schema, steps: &[Step]) -> BTreeMap<String, usize> {
+    let mut machine = Machine::new(schema).await;
+    for step in steps {
+        Box::pin(machine.step(step)).await;
+    }
+    machine.finish().await;
+    machine.into_tally()
+}
+
+const ALWAYS: &[&str] = &[
+    "committed",
+    "no change",
+    "sent again",
+    "disturbed, after",
+    "disturbed, before",
+    "key_conflict",
+    "operation_reused",
+    "expected_head",
+    "unique",
+    "endpoint",
+    "cardinality",
+    "referenced",
+    "key",
+    "required",
+];
+
+#[test]
+fn random_histories_of_people_are_what_the_model_says() {
+    run(&PEOPLE, "proptest-regressions/model-people.txt", ALWAYS);
+}
+
+#[test]
+fn random_histories_of_teams_are_what_the_model_says() {
+    run(&TEAMS, "proptest-regressions/model-teams.txt", ALWAYS);
+}
+
+#[test]
+fn random_histories_of_parts_are_what_the_model_says() {
+    run(&PARTS, "proptest-regressions/model-parts.txt", ALWAYS);
+}

@@ -1,0 +1,55 @@
+//! The end of a random history: a fresh process sees every commit as the model has it, and nothing is
+//! wrong.
+
+use std::collections::BTreeSet;
+
+use graphwrite_coordinator::{CommitInfo, Severity};
+
+use super::machine::{Entry, Machine, recover};
+use super::shape::Table;
+use super::state::State;
+use crate::judge::open_impatient;
+
+impl Machine {
+    /// Judges the graph and its history.
+    pub(super) async fn finish(&mut self) {
+        self.release_late().await;
+        let fresh = open_impatient(&self.store).await;
+        recover(&fresh).await;
+        self.check_rows(&fresh, "in the end").await;
+        self.check_log(&fresh.log(usize::MAX).await.expect("a log"));
+        let left = self.store.list("_recovery").await.expect("a listing");
+        assert!(left.is_empty(), "{left:#?}");
+        let report = fresh.verify().await.expect("a report");
+        let residue = "abandoned_dataset";
+        let mut findings = report.findings.iter();
+        let is_residue = |it: &graphwrite_coordinator::Finding| {
+            it.severity == Severity::Note && it.code == residue
+        };
+        assert!(findings.all(is_residue) && report.pending == 0, "{report:#?}");
+    }
+
+    /// One line of commits, each with the operation and the counts of its request.
+    fn check_log(&self, log: &[CommitInfo]) {
+        assert_eq!(log.len(), self.history.len());
+        let mut before = (None, &State::default());
+        for (found, entry) in log.iter().rev().zip(&self.history) {
+            assert_eq!((found.commit, &found.operation), (entry.commit, &entry.operation));
+            assert_eq!(found.parents, Vec::from_iter(before.0), "{found:#?}");
+            for table in self.schema.tables {
+                self.check_counts(found, entry, table, before.1);
+            }
+            before = (Some(entry.commit), &entry.state);
+        }
+    }
+
+    fn check_counts(&self, found: &CommitInfo, entry: &Entry, table: &Table, before: &State) {
+        let touched = entry.request.touched(self.schema);
+        let touched = touched.get(table.name).cloned().unwrap_or_else(BTreeSet::new);
+        let expected = entry.state.counts(before, table, &touched);
+        let told = found.tables.iter().find(|it| it.name == table.name);
+        let told =
+            told.map(|it| [it.inserted, it.updated, it.deleted, it.unchanged]).unwrap_or_default();
+        assert_eq!(told, expected, "{}: {entry:#?}", table.name);
+    }
+}
