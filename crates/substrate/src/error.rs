@@ -4,6 +4,8 @@
 use graphwrite_protocol_types::{Answer, PhysicalRef};
 use thiserror::Error;
 
+use crate::PredicateError;
+
 /// The error underneath, kept for the reader and never parsed.
 pub type Cause = Box<dyn std::error::Error + Send + Sync + 'static>;
 
@@ -150,6 +152,9 @@ pub enum SubstrateError {
         #[source]
         cause: Cause,
     },
+    /// A condition that was part of the request has no answer for some row.
+    #[error(transparent)]
+    Predicate(#[from] PredicateError),
     /// The table engine failed.
     #[error("{operation} of `{path}` failed: {cause}")]
     Engine {
@@ -188,6 +193,18 @@ impl SubstrateError {
     }
 }
 
+/// Whether the storage has failed, rather than the engine over what it has read.
+pub(crate) fn is_of_storage(error: &lance::Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if error.is::<object_store::Error>() || error.is::<std::io::Error>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
 /// Whether a file of a version is missing or not what it was. What a version names is written before
 /// the version is, so a file that is not found was lost.
 fn is_damage(error: &lance::Error) -> bool {
@@ -214,6 +231,7 @@ impl Answer for SubstrateError {
             Self::TableExists { .. } | Self::BaseMismatch { .. } | Self::InvalidRequest { .. } => {
                 "internal"
             }
+            Self::Predicate(_) => "invalid_input",
             Self::Store(_) | Self::Engine { .. } => "storage",
         }
     }
@@ -235,6 +253,7 @@ impl Answer for SubstrateError {
             Self::TableExists { .. } | Self::BaseMismatch { .. } | Self::InvalidRequest { .. } => {
                 "nothing was changed; this is a fault of graphwrite, report it"
             }
+            Self::Predicate(_) => "nothing was changed; correct the condition",
             Self::Store(_) | Self::Engine { .. } => {
                 "nothing was changed; correct what the message names and send the request again"
             }

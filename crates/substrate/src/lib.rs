@@ -9,6 +9,7 @@ mod intents;
 mod layers;
 mod marking;
 mod objects;
+mod predicate;
 mod scan;
 mod slot;
 mod staging;
@@ -30,6 +31,7 @@ pub use layers::{
     RequestCounter, RequestCounts,
 };
 pub use objects::{ObjectEntry, PutOutcome, RawObjects};
+pub use predicate::{Predicate, PredicateError, TextPosition};
 pub use scan::{BatchStream, RowFilter, ScanRequest};
 pub use slot::{SlotAction, SlotRecord, TableVersion, head, read_slot};
 pub use staging::{

@@ -14,7 +14,8 @@ use lance::deps::datafusion::common::{Column, ScalarValue};
 use lance::deps::datafusion::logical_expr::{Expr, lit};
 use lance::io::RecordBatchStream;
 
-use crate::{Cause, SubstrateError, TableHandle};
+use crate::error::is_of_storage;
+use crate::{Cause, Predicate, PredicateError, SubstrateError, TableHandle};
 
 /// A condition on rows.
 #[derive(Debug, Clone)]
@@ -31,6 +32,20 @@ pub enum RowFilter {
     All(Vec<RowFilter>),
     /// At least one condition holds; true of no row when there is none.
     Any(Vec<RowFilter>),
+    /// The predicate, parsed for the columns of this table, matches.
+    Holds(Predicate),
+}
+
+impl RowFilter {
+    fn predicates(&self) -> Vec<Predicate> {
+        match self {
+            Self::In { .. } => Vec::new(),
+            Self::All(parts) | Self::Any(parts) => {
+                parts.iter().flat_map(Self::predicates).collect()
+            }
+            Self::Holds(predicate) => vec![predicate.clone()],
+        }
+    }
 }
 
 /// What to read.
@@ -99,34 +114,68 @@ impl TableHandle {
     /// # Errors
     ///
     /// [`SubstrateError::InvalidRequest`] for a column, a type or a fragment that the table does
-    /// not have; the stream itself may fail later.
+    /// not have; the stream itself may fail later, with [`SubstrateError::Predicate`] if a
+    /// predicate has no answer for a row.
     pub async fn scan(&self, request: ScanRequest) -> Result<BatchStream, SubstrateError> {
+        let predicates = request.filter.as_ref().map(RowFilter::predicates).unwrap_or_default();
         let scanner = self.scanner(request)?;
-        let stream = Box::pin(scanner.try_into_stream()).await;
-        let stream = stream.map_err(|error| self.engine("planning a scan", error))?;
+        let stream = match Box::pin(scanner.try_into_stream()).await {
+            Ok(stream) => stream,
+            Err(error) => return Err(self.scan_error("planning a scan", error, &predicates).await),
+        };
         let (schema, table) = (stream.schema(), self.clone());
+        let scanned = Arc::new((table, predicates));
         let batches = stream.then(move |batch| {
-            let table = table.clone();
+            let scanned = Arc::clone(&scanned);
             async move {
+                let (table, predicates) = scanned.as_ref();
                 match batch {
                     Ok(batch) => Ok(batch),
-                    Err(error) => Err(table.scan_error(error).await),
+                    Err(error) => Err(table.scan_error("a scan", error, predicates).await),
                 }
             }
         });
         Ok(BatchStream::new(schema, batches))
     }
 
-    /// The engine does not say in a type that a file is gone; the storage does.
-    async fn scan_error(&self, error: lance::Error) -> SubstrateError {
-        match (self.engine("a scan", error), self.missing_files().await) {
+    /// The engine does not say in a type that a file is gone, or that a predicate has no answer
+    /// for a row; the storage and the predicate do.
+    async fn scan_error(
+        &self,
+        operation: &'static str,
+        error: lance::Error,
+        predicates: &[Predicate],
+    ) -> SubstrateError {
+        let of_storage = is_of_storage(&error);
+        let error = match (self.engine(operation, error), self.missing_files().await) {
             (SubstrateError::Engine { operation, path, cause }, Ok(missing))
                 if !missing.is_empty() =>
             {
-                SubstrateError::Damaged { operation, path, cause }
+                return SubstrateError::Damaged { operation, path, cause };
             }
             (error, _) => error,
+        };
+        for predicate in predicates {
+            if let (false, Err(failed)) = (of_storage, Box::pin(self.answers(predicate)).await) {
+                return failed.into();
+            }
         }
+        error
+    }
+
+    /// Whether a predicate has an answer for every row, as far as the rows can be read.
+    async fn answers(&self, predicate: &Predicate) -> Result<(), PredicateError> {
+        let columns: Vec<&str> = predicate.columns().iter().map(String::as_str).collect();
+        let mut scanner = self.dataset().scan();
+        let stream = match scanner.project(&columns) {
+            Ok(scanner) => Box::pin(scanner.try_into_stream()).await,
+            Err(error) => Err(error),
+        };
+        let Ok(mut stream) = stream else { return Ok(()) };
+        while let Some(Ok(batch)) = stream.next().await {
+            predicate.matches(&batch)?;
+        }
+        Ok(())
     }
 
     fn scanner(&self, request: ScanRequest) -> Result<Scanner, SubstrateError> {
@@ -181,7 +230,20 @@ impl TableHandle {
             RowFilter::In { column, values } => self.membership(&column, &values),
             RowFilter::All(parts) => Ok(balanced(each(parts)?, Expr::and, lit(true))),
             RowFilter::Any(parts) => Ok(balanced(each(parts)?, Expr::or, lit(false))),
+            RowFilter::Holds(predicate) => self.condition(&predicate),
         }
+    }
+
+    fn condition(&self, predicate: &Predicate) -> Result<Expr, SubstrateError> {
+        let schema = self.schema();
+        for named in predicate.schema().fields() {
+            let found = schema.field_with_name(named.name());
+            if !found.is_ok_and(|field| field.data_type() == named.data_type()) {
+                let reason = format!("no column `{}` of the predicate's type", named.name());
+                return Err(SubstrateError::invalid(self.path(), reason));
+            }
+        }
+        Ok(predicate.expression().clone())
     }
 
     fn membership(&self, column: &str, values: &ArrayRef) -> Result<Expr, SubstrateError> {
