@@ -156,7 +156,16 @@ pub(crate) struct LoadArgs {
     /// What to do with a key that exists
     #[arg(long, value_enum, default_value_t = Mode::Append)]
     pub(crate) mode: Mode,
-    /// Load only if this commit is still the head; `none` before the first commit
+    #[command(flatten)]
+    pub(crate) terms: TermsArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// The terms of a request that writes.
+#[derive(Debug, Args)]
+pub(crate) struct TermsArgs {
+    /// Write only if this commit is still the head; `none` before the first commit
     #[arg(long, value_name = "COMMIT")]
     pub(crate) expect_head: Option<ExpectedHead>,
     /// Key of this request: with it, sending the request again cannot apply it twice
@@ -168,11 +177,9 @@ pub(crate) struct LoadArgs {
     /// Who asks, for the history [default: the user's name]
     #[arg(long, env = "GRAPHWRITE_ACTOR", value_name = "NAME")]
     pub(crate) actor: Option<String>,
-    /// How many bad rows to list before giving up; nothing is written if there is one
+    /// How many faults of the input to list before giving up; nothing is written if there is one
     #[arg(long, value_name = "N", default_value = "10")]
     pub(crate) max_errors: NonZeroUsize,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
     #[cfg(feature = "failpoints")]
     #[command(flatten)]
     pub(crate) faults: FaultArgs,

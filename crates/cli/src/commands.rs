@@ -7,6 +7,7 @@ mod intents;
 mod load;
 mod look;
 mod open;
+mod write;
 
 use std::time::Duration;
 

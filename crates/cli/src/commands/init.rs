@@ -15,7 +15,7 @@ use crate::style::Style;
 
 pub(super) async fn init(args: InitArgs, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let schema = schema(&args)?;
-    let actor = super::load::actor(args.actor.as_deref(), io);
+    let actor = super::write::actor(args.actor.as_deref(), io);
     let store = open::new_store(&args.graph)?;
     let created = Box::pin(Graph::create(store, &schema, &actor, options(&args)?)).await;
     let graph = created.map_err(|error| failed(&error, &args.graph))?;

@@ -41,8 +41,8 @@ fn the_definition_of_the_command_line_is_consistent() {
 #[test]
 fn a_load_has_safe_defaults() {
     let Command::Load(load) = parsed("graphwrite load g --data rows.jsonl") else { panic!() };
-    assert_eq!((load.mode, load.max_errors.get()), (Mode::Append, 10));
-    assert!(load.expect_head.is_none() && load.operation_id.is_none());
+    assert_eq!((load.mode, load.terms.max_errors.get()), (Mode::Append, 10));
+    assert!(load.terms.expect_head.is_none() && load.terms.operation_id.is_none());
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn an_expected_head_is_a_commit_or_none_at_all() {
     let head = |text: &str| {
         let line = format!("graphwrite load g --data d --expect-head {text}");
         let Command::Load(load) = parsed(&line) else { panic!() };
-        load.expect_head.unwrap().0
+        load.terms.expect_head.unwrap().0
     };
     assert_eq!(head("none"), None);
     let commit = super::samples::commit(1);
