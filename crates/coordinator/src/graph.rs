@@ -16,7 +16,7 @@ use graphwrite_schema::GraphSchema;
 use graphwrite_substrate::Store;
 
 use crate::core::Core;
-use crate::operation::schema_of;
+use crate::operation::{Caller, Work, schema_of};
 use crate::recover::{PendingIntents, RecoverRequest, pending, recover};
 use crate::report::{CommitInfo, StatusReport, VerifyReport};
 use crate::status::status;
@@ -93,10 +93,13 @@ impl Graph {
     ///
     /// # Errors
     /// Why the request was refused; the graph is as it was.
-    pub async fn load(&self, request: LoadRequest) -> Result<WriteOutcome, WriteError> {
-        // Erased, so that a caller may spawn it without a higher recursion limit of its own.
-        let write: BoxFuture<'_, _> = Box::pin(write(&self.core, request.into()));
-        write.await
+    pub fn load(&self, request: LoadRequest) -> BoxFuture<'_, Result<WriteOutcome, WriteError>> {
+        self.write(request.into())
+    }
+
+    /// Erased here, so that a caller may spawn or box it without a higher recursion limit of its own.
+    fn write(&self, asked: (Work, Caller)) -> BoxFuture<'_, Result<WriteOutcome, WriteError>> {
+        Box::pin(write(&self.core, asked))
     }
 
     /// A builder for the rows of a load, which checks them against the accepted schema.

@@ -26,7 +26,7 @@ pub(super) async fn load(args: LoadArgs, style: Style, io: &mut Io<'_>) -> Resul
     progress.goes_on("loading");
     let request = request(&args, input, io);
     let graph = writing.graph.clone();
-    writing.answered(Box::pin(graph.load(request)), progress, style, io).await
+    writing.answered(graph.load(request), progress, style, io).await
 }
 
 fn check_table(args: &LoadArgs, data: &[Data]) -> Result<(), Failure> {

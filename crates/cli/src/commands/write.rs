@@ -1,9 +1,9 @@
 //! What every command that writes rows has in common: its terms, the wait for its answer, and the
 //! receipt.
 
+use std::pin::pin;
 use std::sync::Arc;
 
-use futures::future::LocalBoxFuture;
 use graphwrite_coordinator::{Graph, GraphOptions, Hooks, WriteError};
 use graphwrite_protocol_types::{GraphHeadToken, WriteOutcome};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -20,9 +20,6 @@ use crate::io::Io;
 use crate::progress::Progress;
 use crate::report::ReceiptReport;
 use crate::style::Style;
-
-/// A write that was asked of the library.
-pub(super) type Asked<'a> = LocalBoxFuture<'a, Result<WriteOutcome, WriteError>>;
 
 /// A graph that is open for one write.
 pub(super) struct Writing<'a> {
@@ -43,7 +40,7 @@ impl<'a> Writing<'a> {
     /// Waits for the answer of `write`, which is the write of this command, and tells it.
     pub(super) async fn answered(
         self,
-        write: Asked<'_>,
+        write: impl Future<Output = Result<WriteOutcome, WriteError>>,
         progress: Progress,
         style: Style,
         io: &mut Io<'_>,
@@ -84,11 +81,12 @@ fn hooks(terms: &TermsArgs) -> Result<Arc<dyn Hooks>, Failure> {
 }
 
 async fn carry_out(
-    mut write: Asked<'_>,
+    write: impl Future<Output = Result<WriteOutcome, WriteError>>,
     mut signals: UnboundedReceiver<()>,
     progress: &Progress,
     io: &mut Io<'_>,
 ) -> Result<WriteOutcome, WriteError> {
+    let mut write = pin!(write);
     loop {
         tokio::select! {
             outcome = &mut write => return outcome,

@@ -85,7 +85,7 @@ fn what_cannot_be_parsed_is_a_usage_error_and_says_so_on_the_error_stream_only()
         "graphwrite status ",
         "graphwrite load g",
         "graphwrite load g --data d --nonsense",
-        "graphwrite load g --data d --mode overwrite",
+        "graphwrite load g --data d --mode merge",
         "graphwrite load g --data d --expect-head nonsense",
         "graphwrite load g --data d --max-errors 0",
         "graphwrite status g --json --format plain",
