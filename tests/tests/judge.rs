@@ -1,7 +1,7 @@
 //! The judge that follows every cell: it looks at a storage as a fresh process would, compares it
 //! with a reference of its own, and says which of the product's promises was broken.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use graphwrite_coordinator::{
@@ -28,6 +28,13 @@ impl Reference {
             next.0.insert(place, row);
         }
         next
+    }
+
+    /// This state without any row of the types that `lines` name.
+    pub(crate) fn without_tables_of(&self, lines: &[impl AsRef<str>]) -> Self {
+        let named: BTreeSet<String> = lines.iter().map(|line| keyed(line.as_ref()).0.0).collect();
+        let kept = self.0.iter().filter(|((table, _), _)| !named.contains(table));
+        Self(kept.map(|(place, row)| (place.clone(), row.clone())).collect())
     }
 
     fn rows(&self) -> Rows {

@@ -13,6 +13,7 @@ mod model;
 mod process;
 mod progress;
 mod races;
+mod request;
 mod spans;
 mod world;
 mod zombie;

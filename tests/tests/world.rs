@@ -55,7 +55,14 @@ pub(crate) fn own_process() -> GraphOptions {
 }
 
 pub(crate) async fn create(store: &Store) -> Graph {
-    Graph::create(store.clone(), &schema(), "ada", own_process()).await.expect("a new graph")
+    create_with(store, SCHEMA).await
+}
+
+/// A new graph of another schema.
+pub(crate) async fn create_with(store: &Store, schema: &str) -> Graph {
+    let document = SchemaDocument::parse(schema).expect("the schema parses");
+    let schema = declare(&document, &SystemEnv::new()).expect("the schema is valid");
+    Graph::create(store.clone(), &schema, "ada", own_process()).await.expect("a new graph")
 }
 
 /// Opens the graph as a fresh process would.
