@@ -5,6 +5,7 @@
 // A hook that owns a handle is proven `Send` through all of its layers.
 #![recursion_limit = "256"]
 
+mod activity;
 mod conformance;
 mod costs;
 mod crash;

@@ -17,7 +17,7 @@ pub(crate) use intent::{
     Explanation, IntentList, IntentRecord, Owner, Resolution, ResolutionEntry,
 };
 pub(crate) use receipt::ReceiptReport;
-pub(crate) use status::{Status, TableState};
+pub(crate) use status::{PendingEntry, Sample, Status, TableState};
 #[cfg(test)]
 pub(crate) use table_change::TableChange;
 pub(crate) use table_change::{changes, rows_in_all};

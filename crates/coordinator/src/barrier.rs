@@ -30,6 +30,7 @@ pub(crate) async fn clear_the_way(
         &options.waits,
     );
     let report = Box::pin(report).await?;
+    report.resolved.iter().for_each(|(_, resolution)| core.counters.resolved(resolution));
     match report.outcome {
         BarrierOutcome::Clean => {
             healed.note(core, &report.resolved).await?;

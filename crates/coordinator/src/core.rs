@@ -10,6 +10,7 @@ use graphwrite_substrate::{IntentStore, Store, StoreError};
 
 use crate::GraphOptions;
 use crate::background::Background;
+use crate::counters::Counters;
 
 /// The inside of a handle.
 #[derive(Debug)]
@@ -19,6 +20,7 @@ pub(crate) struct Core {
     pub(crate) intents: IntentStore,
     pub(crate) gates: Arc<GateManager>,
     pub(crate) lanes: Arc<GateManager>,
+    pub(crate) counters: Arc<Counters>,
     pub(crate) options: GraphOptions,
     pub(crate) purpose: Purpose,
     pub(crate) background: Background,
@@ -34,9 +36,20 @@ impl Core {
         let domain = manifest.known_state().domain();
         let gates = options.process.gates(store.canonical_root(), &options.env);
         let lanes = options.process.lanes(store.canonical_root(), &options.env);
+        let counters = options.process.counters(store.canonical_root());
         let intents = IntentStore::new(store.clone(), domain);
         let background = Background::default();
-        Arc::new(Self { store, manifest, intents, gates, lanes, options, purpose, background })
+        Arc::new(Self {
+            store,
+            manifest,
+            intents,
+            gates,
+            lanes,
+            counters,
+            options,
+            purpose,
+            background,
+        })
     }
 
     /// The branch that this build works on.

@@ -11,6 +11,7 @@ use crate::Injected;
 use crate::core::Core;
 use crate::held::Held;
 use crate::progress::Progress;
+use crate::restart::{RestartReason, Setback};
 
 /// How often a step whose fate is not known is sent again. A staged commit lands at most once, so
 /// sending it again asks the storage once more and can do no harm (K1).
@@ -25,8 +26,8 @@ pub(crate) enum Effects {
     Lost {
         /// What is known of each.
         steps: Vec<OwnSteps>,
-        /// Why, for people.
-        reason: String,
+        /// Why.
+        setback: Setback,
     },
     /// A failpoint was told to fail.
     Injected(Injected),
@@ -36,8 +37,8 @@ pub(crate) enum Effects {
 #[derive(Debug)]
 enum Ended {
     Landed(Pin),
-    Refused(String),
-    Unknown(String),
+    Refused(Setback),
+    Unknown(Setback),
     NotIssued,
 }
 
@@ -111,34 +112,41 @@ async fn perform(
                 tracing::warn!(%cause, resends, "sending a step again");
                 resends += 1;
             }
-            Ok(Landing::Unknown(cause)) => return Ended::Unknown(cause.to_string()),
+            Ok(Landing::Unknown(cause)) => return Ended::Unknown(unknown(&cause)),
             // The substrate's word: this call sent nothing. An earlier one may have.
-            Err(error) if resends == 0 => return Ended::Refused(error.to_string()),
-            Err(error) => return Ended::Unknown(error.to_string()),
+            Err(error) if resends == 0 => {
+                return Ended::Refused(Setback::new(RestartReason::StepRefused, error));
+            }
+            Err(error) => return Ended::Unknown(unknown(&error)),
         }
     }
 }
 
-fn taken(winner: Option<graphwrite_protocol_types::TxUuid>) -> String {
-    match winner {
+fn taken(winner: Option<graphwrite_protocol_types::TxUuid>) -> Setback {
+    let text = match winner {
         Some(winner) => format!("the version was taken by {winner}"),
         None => "the version was taken".to_owned(),
-    }
+    };
+    Setback::new(RestartReason::SlotTaken, text)
+}
+
+fn unknown(cause: &dyn std::fmt::Display) -> Setback {
+    Setback::new(RestartReason::StepUnknown, cause)
 }
 
 fn judge(ended: Vec<Ended>) -> Effects {
-    let mut reason = None;
+    let mut setback = None;
     let mut achieved = Vec::with_capacity(ended.len());
     let mut steps = Vec::with_capacity(ended.len());
     for one in ended {
         let (pin, step) = match one {
             Ended::Landed(pin) => (Some(pin), OwnSteps::SomeLanded),
             Ended::Refused(why) => {
-                reason.get_or_insert(why);
+                setback.get_or_insert(why);
                 (None, OwnSteps::NoneLanded)
             }
             Ended::Unknown(why) => {
-                reason.get_or_insert(why);
+                setback.get_or_insert(why);
                 (None, OwnSteps::Unknown)
             }
             Ended::NotIssued => (None, OwnSteps::NoneLanded),
@@ -146,8 +154,8 @@ fn judge(ended: Vec<Ended>) -> Effects {
         achieved.push(pin);
         steps.push(step);
     }
-    match reason {
+    match setback {
         None => Effects::Complete(achieved),
-        Some(reason) => Effects::Lost { steps, reason },
+        Some(setback) => Effects::Lost { steps, setback },
     }
 }

@@ -23,7 +23,7 @@ use crate::status::status;
 use crate::verify::verify;
 use crate::write::write;
 use crate::{
-    CreateError, GraphOptions, LoadRequest, OpenError, ReadError, RecoverError, Snapshot,
+    Activity, CreateError, GraphOptions, LoadRequest, OpenError, ReadError, RecoverError, Snapshot,
     WriteError,
 };
 
@@ -168,7 +168,9 @@ impl Graph {
     /// # Errors
     /// The storage or the manifest cannot be read.
     pub async fn status(&self) -> Result<StatusReport, ReadError> {
-        status(&self.core).await
+        // Erased as well: it reads all tables at once.
+        let status: BoxFuture<'_, _> = Box::pin(status(&self.core));
+        status.await
     }
 
     /// Checks everything that can be checked, past every cache. Reads only; what is wrong is in the
@@ -183,6 +185,12 @@ impl Graph {
     /// How long gates were waited for and held in this process, on this graph.
     pub fn gate_metrics(&self) -> GateMetrics {
         self.core.gates.metrics()
+    }
+
+    /// What this process has done with this graph so far, by all of its handles. For a monitor to
+    /// read as often as it likes: no writer waits for it.
+    pub fn activity(&self) -> Activity {
+        self.core.counters.read()
     }
 
     /// Returns when no work of this handle goes on behind its answers. A process calls it before it

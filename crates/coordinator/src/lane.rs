@@ -14,5 +14,8 @@ pub(crate) async fn enter_lane(core: &Core, write: &Write) -> Option<GateGuard> 
     let Footprint { written, probed, .. } = write.footprint(core).ok()?;
     let tables = written.union(&probed).map(|table| ("again".to_owned(), *table));
     let set = GateSet::for_writer(core.branch().native.as_str(), tables);
-    core.lanes.acquire(set, &write.operation, core.options.gate_wait_max).await.ok()
+    let entered = core.lanes.acquire(set, &write.operation, core.options.gate_wait_max).await;
+    let waited_us = entered.as_ref().map_or_else(|late| late.waited_us, GateGuard::waited_us);
+    core.counters.lane_wait.add(waited_us);
+    entered.ok()
 }

@@ -4,9 +4,11 @@
 // Futures over Lance's types are deep; here they are proven `Send` once, for every caller.
 #![recursion_limit = "256"]
 
+mod activity;
 mod background;
 mod barrier;
 mod core;
+mod counters;
 mod effects;
 mod env;
 mod error;
@@ -35,6 +37,7 @@ mod tree;
 mod verify;
 mod write;
 
+pub use activity::{Activity, Durations, Sample};
 pub use env::SystemEnv;
 pub use error::{CreateError, InitError, OpenError, ReadError, WriteError, WriteErrorKind};
 pub use graph::Graph;
@@ -43,8 +46,11 @@ pub use options::GraphOptions;
 pub use port::PortError;
 pub use process::ProcessContext;
 pub use recover::{PendingIntents, RecoverError, RecoverMode, RecoverRequest};
-pub use report::{CommitInfo, Finding, Severity, StatusReport, TableStatus, VerifyReport};
+pub use report::{
+    CommitInfo, Finding, PendingAge, Severity, StatusReport, TableStatus, VerifyReport,
+};
 pub use request::LoadRequest;
+pub use restart::RestartReason;
 pub use snapshot::{Snapshot, SnapshotTable};
 pub use spans::SPANS;
 

@@ -1,7 +1,7 @@
 //! What a process knows of itself and of its neighbours: facts for the ownership record, the gates
 //! that its handles share, and the attempts that are live in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::{Arc, OnceLock};
 
@@ -11,6 +11,7 @@ use graphwrite_recovery::{LocalProcess, PidState};
 use parking_lot::Mutex;
 
 use crate::SystemEnv;
+use crate::counters::Counters;
 
 /// One process, as far as the protocol is concerned. Handles of one process share its gates and
 /// know each other's attempts; a test makes several to model several processes.
@@ -22,6 +23,7 @@ pub struct ProcessContext {
     live: Mutex<BTreeSet<AttemptId>>,
     gates: GateRegistry,
     lanes: GateRegistry,
+    counters: Mutex<BTreeMap<String, Arc<Counters>>>,
 }
 
 /// An attempt is live in this process for as long as this exists.
@@ -51,6 +53,7 @@ impl ProcessContext {
             live: Mutex::default(),
             gates: GateRegistry::new(),
             lanes: GateRegistry::new(),
+            counters: Mutex::default(),
         }
     }
 
@@ -68,6 +71,13 @@ impl ProcessContext {
     /// the gates, which are held only while effects are made.
     pub(crate) fn lanes(&self, canonical_root: &str, env: &Arc<dyn Env>) -> Arc<GateManager> {
         self.lanes.for_root(canonical_root, Arc::clone(env))
+    }
+
+    /// What this context has done with the graph at `canonical_root`, kept for its whole life, so that
+    /// no number ever goes down.
+    pub(crate) fn counters(&self, canonical_root: &str) -> Arc<Counters> {
+        let mut all = self.counters.lock();
+        Arc::clone(all.entry(canonical_root.to_owned()).or_default())
     }
 
     /// The record that an intent of this process carries.

@@ -39,7 +39,9 @@ impl Progress {
         let alive = Alive { attempt: self.attempt, beat, at_unix_us };
         if let Err(error) = core.intents.beat(&self.branch, &alive).await {
             tracing::debug!(attempt = %self.attempt, %error, "no sign of progress was left");
+            return;
         }
+        core.counters.progress_signs.add();
     }
 
     fn next_beat(&self, core: &Core) -> Option<u32> {

@@ -140,5 +140,6 @@ async fn resolve(core: &Arc<Core>, request: RecoverRequest) -> Result<BarrierRep
         None if request.owner_is_dead => return Err(RecoverError::OwnerOfNone),
         None => Box::pin(run(&port, &mode, None, local, waits)).await?,
     };
+    report.resolved.iter().for_each(|(_, resolution)| core.counters.resolved(resolution));
     Ok(report)
 }

@@ -1,8 +1,11 @@
 //! What the handle tells about a graph, as plain data: lineage, pending intents, status, findings.
 
 use graphwrite_protocol_types::{
-    CommitId, FormatStamp, IdentityDomain, OperationId, SchemaHash, TableSummary, WriterKind,
+    AttemptId, CommitId, FormatStamp, IdentityDomain, OperationId, SchemaHash, TableSummary,
+    WriterKind,
 };
+
+use crate::Activity;
 
 /// One graph commit, as lineage records it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,10 +66,30 @@ pub struct StatusReport {
     pub manifest_version: u64,
     /// Its tables, by name.
     pub tables: Vec<TableStatus>,
-    /// Pending intents.
-    pub pending: usize,
+    /// Pending intents, in attempt order.
+    pub pending: Vec<PendingAge>,
     /// Objects in the graph's directory that nothing names, with what they are.
     pub garbage: Vec<Finding>,
+    /// What this process has done with the graph.
+    pub activity: Activity,
+}
+
+impl StatusReport {
+    /// Age of the oldest pending intent whose record can be read, in milliseconds.
+    pub fn pending_age_ms_max(&self) -> Option<u64> {
+        self.pending.iter().filter_map(|pending| pending.age_ms).max()
+    }
+}
+
+/// A pending intent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PendingAge {
+    /// Its attempt.
+    pub attempt: AttemptId,
+    /// How long ago it was armed, in milliseconds; none where its record cannot be read. The arming
+    /// process's clock is compared with this one's, so it is as wrong as they differ, and 0 where it
+    /// would be negative. Nothing is decided by it: recovery goes by the last sign of progress.
+    pub age_ms: Option<u64>,
 }
 
 /// Something that `verify` noticed.

@@ -12,7 +12,7 @@ use crate::error::WriteErrorKind;
 use crate::held::Held;
 use crate::port::Port;
 use crate::receipt::receipt_of_commit;
-use crate::restart::{Attempted, Obstacle};
+use crate::restart::{Attempted, Obstacle, Setback};
 
 /// An armed attempt that stopped.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Failed {
 #[derive(Debug)]
 enum Why {
     /// A step lost, or is not known.
-    Lost { steps: Vec<OwnSteps>, reason: String },
+    Lost { steps: Vec<OwnSteps>, setback: Setback },
     /// A test stopped it; its records stay, as after a crash.
     Injected(Injected),
 }
@@ -34,9 +34,9 @@ impl Failed {
     pub(crate) fn lost(
         (intent, gates): (Intent, Held),
         steps: Vec<OwnSteps>,
-        reason: String,
+        setback: Setback,
     ) -> Box<Self> {
-        Box::new(Self { intent, gates, why: Why::Lost { steps, reason } })
+        Box::new(Self { intent, gates, why: Why::Lost { steps, setback } })
     }
 
     pub(crate) fn injected((intent, gates): (Intent, Held), injected: Injected) -> Box<Self> {
@@ -53,8 +53,8 @@ pub(crate) async fn resolve_own(
     restarts: u32,
 ) -> Attempted {
     let Failed { intent, gates, why } = failed;
-    let (steps, reason) = match why {
-        Why::Lost { steps, reason } => (steps, reason),
+    let (steps, setback) = match why {
+        Why::Lost { steps, setback } => (steps, setback),
         Why::Injected(injected) => {
             return Attempted::done(unknown(&intent, injected.to_string()));
         }
@@ -66,11 +66,12 @@ pub(crate) async fn resolve_own(
         Box::pin(interpreter.resolve(&intent, records, &Owner::OwnStopped { steps })).await;
     drop(gates);
     let open = |fault: &dyn std::fmt::Display| {
-        Attempted::done(unknown(&intent, format!("{reason}; then {fault}")))
+        Attempted::done(unknown(&intent, format!("{}; then {fault}", setback.text)))
     };
     match resolved {
         Ok(resolution) => {
-            let answered = answer(core, &intent, resolution, reason.clone(), restarts).await;
+            core.counters.resolved(&resolution);
+            let answered = answer(core, &intent, resolution, setback.clone(), restarts).await;
             answered.unwrap_or_else(|kind| open(&kind))
         }
         Err(fault) => open(&fault),
@@ -81,7 +82,7 @@ async fn answer(
     core: &Core,
     intent: &Intent,
     resolution: Resolution,
-    reason: String,
+    setback: Setback,
     restarts: u32,
 ) -> Result<Attempted, WriteErrorKind> {
     match resolution {
@@ -90,23 +91,23 @@ async fn answer(
         Resolution::Vanished => {
             match core.manifest.state().await?.outcome_of_attempt(intent.attempt).await? {
                 Some(row) if row.commit().is_some() => committed(core, intent, restarts).await,
-                _ => Ok(Attempted::Again(Obstacle::Overtaken(reason))),
+                _ => Ok(Attempted::Again(Obstacle::Overtaken(setback))),
             }
         }
         Resolution::RolledBack { .. } | Resolution::Empty { .. } | Resolution::Discarded { .. } => {
-            Ok(Attempted::Again(Obstacle::Overtaken(reason)))
+            Ok(Attempted::Again(Obstacle::Overtaken(setback)))
         }
-        Resolution::Waiting(_) => Ok(Attempted::done(unknown(intent, reason))),
+        Resolution::Waiting(_) => Ok(Attempted::done(unknown(intent, setback.text))),
         Resolution::Stopped(stopped) if stopped.aborted => {
             Ok(Attempted::done(WriteOutcome::RecoveryRequired(Unresolved {
                 attempt: intent.attempt,
                 operation: Some(intent.operation.clone()),
                 table: stopped.effect.and_then(|at| table_of(intent, at)),
-                reason: format!("{reason}; {}", stopped.reason),
+                reason: format!("{}; {}", setback.text, stopped.reason),
             })))
         }
         Resolution::Stopped(stopped) => {
-            Ok(Attempted::done(unknown(intent, format!("{reason}; {}", stopped.reason))))
+            Ok(Attempted::done(unknown(intent, format!("{}; {}", setback.text, stopped.reason))))
         }
     }
 }

@@ -10,7 +10,7 @@ use tracing::{Span, debug_span, info_span};
 use crate::core::Core;
 use crate::error::WriteErrorKind;
 use crate::operation::Write;
-use crate::restart::{Attempted, Obstacle};
+use crate::restart::Attempted;
 use crate::{RecoverError, RecoverRequest, WriteError};
 
 /// Every span name, outermost first; the stages of RFC-022 section 4 in their order.
@@ -130,6 +130,7 @@ impl Trace {
             writer = writer.name(),
             restarts,
             outcome = Empty,
+            restart = Empty,
             obstacle = Empty,
             gate_wait_us = Empty,
             gate_hold_us = Empty,
@@ -148,17 +149,11 @@ impl Trace {
             Ok(Attempted::Done(outcome)) => self.span.record("outcome", outcome.code()),
             Ok(Attempted::Again(obstacle)) => {
                 self.span.record("outcome", "restart");
-                self.obstacle(obstacle)
+                self.span.record("restart", obstacle.reason().name());
+                self.span.record("obstacle", display(obstacle))
             }
             Err(kind) => self.span.record("outcome", kind.code()),
         };
-    }
-
-    fn obstacle(&self, obstacle: &Obstacle) -> &Span {
-        match obstacle {
-            Obstacle::NotValid(not_valid) => self.span.record("obstacle", display(not_valid)),
-            Obstacle::Overtaken(reason) => self.span.record("obstacle", display(reason)),
-        }
     }
 
     /// Stage A.

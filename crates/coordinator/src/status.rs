@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use futures::future::join_all;
-use graphwrite_protocol_types::{LiveHead, Pin};
+use futures::future::{join_all, try_join_all};
+use graphwrite_protocol_types::{LiveHead, NativeBranch, Pin};
 use graphwrite_schema::TypeDef;
-use graphwrite_substrate::head;
+use graphwrite_substrate::{IntentError, head};
 
 use crate::core::Core;
-use crate::report::{StatusReport, TableStatus};
+use crate::report::{PendingAge, StatusReport, TableStatus};
 use crate::tree::unnamed_objects;
 use crate::{ReadError, Snapshot};
 
@@ -20,7 +20,7 @@ pub(crate) async fn status(core: &Arc<Core>) -> Result<StatusReport, ReadError> 
     let mut tables = join_all(tables).await;
     tables.sort_by(|a, b| a.name.cmp(&b.name));
     let base = state.base();
-    let pending = core.intents.list(&base.branch.native).await?;
+    let pending = pending(core, &base.branch.native).await?;
     Ok(StatusReport {
         root: core.store.canonical_root().to_owned(),
         domain: state.domain(),
@@ -30,9 +30,29 @@ pub(crate) async fn status(core: &Arc<Core>) -> Result<StatusReport, ReadError> 
         head: base.graph_head.0,
         manifest_version: state.version(),
         tables,
-        pending: pending.attempts.values().filter(|records| records.intent.is_some()).count(),
+        pending,
         garbage: unnamed_objects(core, &state).await?,
+        activity: core.counters.read(),
     })
+}
+
+/// The armed intents, with the age that each has by its own record. One that cannot be read is
+/// pending too; `verify` and `intent list` say what is wrong with it.
+async fn pending(core: &Core, branch: &NativeBranch) -> Result<Vec<PendingAge>, ReadError> {
+    let now_unix_us = core.options.env.unix_micros();
+    let listing = core.intents.list(branch).await?;
+    let armed = listing.attempts.iter().filter(|(_, records)| records.intent.is_some());
+    let reads = armed.map(|(attempt, _)| async move {
+        let age_ms = match core.intents.intent(branch, *attempt).await {
+            Ok(Some(intent)) => Some(now_unix_us.saturating_sub(intent.armed_at_unix_us) / 1_000),
+            // It was ended since it was listed.
+            Ok(None) => return Ok(None),
+            Err(IntentError::Unusable { .. }) => None,
+            Err(error) => return Err(ReadError::from(error)),
+        };
+        Ok(Some(PendingAge { attempt: *attempt, age_ms }))
+    });
+    Ok(try_join_all(reads).await?.into_iter().flatten().collect())
 }
 
 /// One table's trouble is told beside it and hides no other table.

@@ -19,6 +19,7 @@ use tracing::Instrument;
 use crate::WriteError;
 use crate::barrier::clear_the_way;
 use crate::core::Core;
+use crate::counters::Asked;
 use crate::effects::{Effects, apply};
 use crate::error::WriteErrorKind;
 use crate::healed::Healed;
@@ -29,7 +30,7 @@ use crate::process::LiveAttempt;
 use crate::progress::Progress;
 use crate::receipt::{receipt_of_commit, receipt_of_no_change};
 use crate::resolve::{Failed, resolve_own};
-use crate::restart::{Attempted, Obstacle, give_up, pause};
+use crate::restart::{Attempted, Obstacle, RestartReason, Setback, give_up, pause};
 use crate::revalidate::observe;
 use crate::spans::{self, Trace};
 
@@ -46,8 +47,10 @@ pub(crate) async fn write(
     }
     let write = Write::new(core, work, caller);
     let span = spans::write(core, &write);
+    let asked = Asked::new(&core.counters, write.writer());
     let answered = Box::pin(attempts(core, &write)).instrument(span.clone()).await;
     spans::answered(&span, &answered);
+    asked.answered(&answered);
     answered
 }
 
@@ -58,6 +61,7 @@ async fn attempts(core: &Arc<Core>, write: &Write) -> Result<WriteOutcome, Write
     let mut lane = None;
     loop {
         let trace = Trace::new(core, write, restarts);
+        core.counters.attempts.add();
         let attempted = Box::pin(attempt(core, write, &trace, restarts, &mut healed));
         let attempted = attempted.instrument(trace.span()).await;
         trace.ended(&attempted);
@@ -67,6 +71,7 @@ async fn attempts(core: &Arc<Core>, write: &Write) -> Result<WriteOutcome, Write
                 return give_up(restarts + 1, obstacle).map_err(|kind| kind.of(&write.operation));
             }
             Attempted::Again(obstacle) => {
+                core.counters.restarted(obstacle.reason());
                 tracing::info!(operation = %write.operation, restarts, ?obstacle, "restarting");
                 restarts += 1;
                 if lane.is_none() {
@@ -109,11 +114,11 @@ async fn attempt(
     let revalidated = revalidate(core, write, gated, &state).instrument(trace.revalidate());
     let (revalidated, fresh) = match revalidated.await? {
         ControlFlow::Continue(revalidated) => revalidated,
-        ControlFlow::Break(obstacle) => return Ok(Attempted::Again(obstacle)),
+        ControlFlow::Break(attempted) => return Ok(attempted),
     };
 
     // E to H, in a task of their own: a caller that goes away does not stop them.
-    in_own_task(core, trace, revalidated, fresh, live, restarts).await
+    in_own_task(core, write, trace, revalidated, fresh, live, restarts).await
 }
 
 type PreparedOver = (Prepared<StagedPayload>, ManifestState);
@@ -141,28 +146,30 @@ async fn prepare(
 
 type RevalidatedAt = (Revalidated<StagedPayload, Held>, ManifestState);
 
-/// Stage D, or what stands in the way of the plan.
+/// Stage D, or how the attempt ends here.
 async fn revalidate(
     core: &Arc<Core>,
     write: &Write,
     gated: Gated<StagedPayload, Held>,
     base: &ManifestState,
-) -> Result<ControlFlow<Obstacle, RevalidatedAt>, WriteErrorKind> {
+) -> Result<ControlFlow<Attempted, RevalidatedAt>, WriteErrorKind> {
     let (observed, fresh) = observe(core, gated.write()).await?;
     // The operation's rows that came since B are searched like every other member (K2).
     let elsewhere = fresh.outcome_of_operation_since(base, &write.operation).await?;
     if let Some(commit) = elsewhere.and_then(|row| row.commit()) {
-        let reason = format!("the operation was committed meanwhile, as {commit}");
-        return Ok(ControlFlow::Break(Obstacle::Overtaken(reason)));
+        let text = format!("the operation was committed meanwhile, as {commit}");
+        let obstacle = Obstacle::overtaken(RestartReason::OperationDecided, text);
+        return Ok(ControlFlow::Break(Attempted::Again(obstacle)));
     }
     Ok(match gated.revalidate(&observed) {
         Ok(revalidated) => ControlFlow::Continue((revalidated, fresh)),
-        Err(not_valid) => ControlFlow::Break(Obstacle::NotValid(not_valid)),
+        Err(not_valid) => ControlFlow::Break(Attempted::Again(Obstacle::NotValid(not_valid))),
     })
 }
 
 async fn in_own_task(
     core: &Arc<Core>,
+    write: &Write,
     trace: &Trace,
     revalidated: Revalidated<StagedPayload, Held>,
     state: ManifestState,
@@ -170,7 +177,7 @@ async fn in_own_task(
     restarts: u32,
 ) -> Result<Attempted, WriteErrorKind> {
     let unknown = Unknown {
-        operation: revalidated.write().operation.clone(),
+        operation: write.operation.clone(),
         attempt: revalidated.write().attempt,
         branch: revalidated.write().base.branch.clone(),
         cause: "the task of the attempt ended without an answer".to_owned(),
@@ -281,9 +288,12 @@ async fn effects(
     match apply(core, &armed, restarts, progress).await {
         Effects::Complete(achieved) => armed.applied(&achieved).map_err(|(outside, armed)| {
             let steps = vec![OwnSteps::SomeLanded; armed.write().effects.len()];
-            Failed::lost(armed.into_recovery(), steps, outside.to_string())
+            let setback = Setback::new(RestartReason::NotPublished, outside);
+            Failed::lost(armed.into_recovery(), steps, setback)
         }),
-        Effects::Lost { steps, reason } => Err(Failed::lost(armed.into_recovery(), steps, reason)),
+        Effects::Lost { steps, setback } => {
+            Err(Failed::lost(armed.into_recovery(), steps, setback))
+        }
         Effects::Injected(injected) => Err(Failed::injected(armed.into_recovery(), injected)),
     }
 }
@@ -293,9 +303,10 @@ async fn publish(
     applied: Applied<Held>,
     state: &ManifestState,
 ) -> Result<Publication, Box<Failed>> {
+    use RestartReason::{Closed, NotPublished, OperationDecided};
     let transition = Transition::Commit { intent: applied.intent(), delta: applied.delta() };
     let outcome = core.manifest.publish(transition, state).await;
-    let reason = match outcome {
+    let (reason, text) = match outcome {
         Ok(PublishOutcome::Committed { state, commit }) => {
             let published = applied.published(state.base().manifest.clone());
             if let Err(injected) = core.options.hooks.reach(Failpoint::PostPublish).await {
@@ -303,19 +314,21 @@ async fn publish(
             }
             return Ok((published, commit));
         }
-        Ok(PublishOutcome::Stale { stale, .. }) => stale.to_string(),
+        Ok(PublishOutcome::Stale { stale, .. }) => {
+            (RestartReason::stale(&stale), stale.to_string())
+        }
         Ok(PublishOutcome::AlreadyDecided { .. }) => {
-            "the attempt was stalled and another process closed it".to_owned()
+            (Closed, "the attempt was stalled and another process closed it".to_owned())
         }
         Ok(PublishOutcome::OperationTaken { .. }) => {
-            "the same operation was committed by another attempt".to_owned()
+            (OperationDecided, "the same operation was committed by another attempt".to_owned())
         }
-        Ok(other) => format!("the manifest answered {other:?}"),
-        Err(ManifestError::Unknown { cause, .. }) => cause.to_string(),
-        Err(error) => error.to_string(),
+        Ok(other) => (NotPublished, format!("the manifest answered {other:?}")),
+        Err(ManifestError::Unknown { cause, .. }) => (NotPublished, cause.to_string()),
+        Err(error) => (NotPublished, error.to_string()),
     };
     let steps = vec![OwnSteps::SomeLanded; applied.write().effects.len()];
-    Err(Failed::lost(applied.into_recovery(), steps, reason))
+    Err(Failed::lost(applied.into_recovery(), steps, Setback { reason, text }))
 }
 
 /// Best effort: whatever is left, the next barrier removes.

@@ -87,6 +87,18 @@ impl std::fmt::Display for StopReason {
 }
 
 impl Resolution {
+    /// Every name that [`Resolution::name`] gives.
+    pub const NAMES: [&'static str; 8] = [
+        "rolled_forward",
+        "finalized",
+        "rolled_back",
+        "retired",
+        "discarded",
+        "vanished",
+        "waiting",
+        "stopped",
+    ];
+
     /// Stable name, for spans and counters.
     pub fn name(&self) -> &'static str {
         match self {

@@ -1,6 +1,6 @@
 //! `status` and `verify`: the state of the graph, and whether it is as it should be.
 
-use graphwrite_coordinator::{Finding, Severity, StatusReport, VerifyReport};
+use graphwrite_coordinator::{Finding, PendingAge, Sample, Severity, StatusReport, VerifyReport};
 
 use crate::classes::failed;
 use crate::commands::{answer, open};
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::io::Io;
 use crate::progress::Progress;
 use crate::render::write_report;
-use crate::report::{FindingEntry, Status, TableState, Verification};
+use crate::report::{self, FindingEntry, PendingEntry, Status, TableState, Verification};
 use crate::style::Style;
 
 pub(super) async fn status(location: &str, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {
@@ -49,12 +49,24 @@ pub(crate) fn status_report(status: &StatusReport, location: &str) -> Status {
         branch: status.branch.clone(),
         head: status.head.map(|head| head.to_string()),
         manifest_version: status.manifest_version,
-        pending_intents: status.pending,
+        pending_intents: status.pending.len(),
         rows: tables.iter().filter_map(|table| table.rows).sum(),
         garbage: status.garbage.iter().map(finding).collect(),
-        next: next(status.pending, trouble, location),
+        next: next(status.pending.len(), trouble, location),
+        pending_age_ms_max: status.pending_age_ms_max(),
+        pending: status.pending.iter().map(pending_entry).collect(),
+        activity: status.activity.samples().iter().map(sample).collect(),
         tables,
     }
+}
+
+fn pending_entry(pending: &PendingAge) -> PendingEntry {
+    PendingEntry { attempt: pending.attempt.to_string(), age_ms: pending.age_ms }
+}
+
+fn sample(sample: &Sample) -> report::Sample {
+    let labels = sample.labels.into_iter().filter(|label| !label.is_empty()).collect();
+    report::Sample { name: sample.name, labels, value: sample.value }
 }
 
 /// Trouble without an intent that explains it is for `verify` to judge.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::render::{Block, Cell, Report, Rows, Tone};
+use crate::render::{ABSENT, Block, Cell, Report, Rows, Tone};
 use crate::report::verify::{self, FindingEntry};
 
 /// One table at the head.
@@ -35,6 +35,27 @@ pub(crate) struct Status {
     pub(crate) garbage: Vec<FindingEntry>,
     /// The next command, where one is worth running.
     pub(crate) next: Option<String>,
+    /// Age of the oldest pending intent, where one can be read.
+    pub(crate) pending_age_ms_max: Option<u64>,
+    pub(crate) pending: Vec<PendingEntry>,
+    /// What this process has done with the graph.
+    pub(crate) activity: Vec<Sample>,
+}
+
+/// A pending intent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct PendingEntry {
+    pub(crate) attempt: String,
+    pub(crate) age_ms: Option<u64>,
+}
+
+/// One number that the library counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Sample {
+    pub(crate) name: &'static str,
+    /// What is counted under the name, outermost first.
+    pub(crate) labels: Vec<&'static str>,
+    pub(crate) value: u64,
 }
 
 impl Status {
@@ -55,6 +76,7 @@ impl Status {
             ("pending", Cell::number(pending).toned(tone(pending > 0))),
             ("drift", Cell::number(drifted).toned(tone(drifted > 0))),
             ("garbage", Cell::number(self.garbage.len() as u64)),
+            ("oldest", age(self.pending_age_ms_max)),
         ]
     }
 
@@ -66,6 +88,35 @@ impl Status {
             rows: self.tables.iter().map(table_row).collect(),
         })
     }
+
+    fn pending_list(&self) -> Block {
+        let row = |entry: &PendingEntry| vec![Cell::text(&entry.attempt), age(entry.age_ms)];
+        Block::Rows(Rows {
+            kind: "intent",
+            title: "Pending intents".to_owned(),
+            columns: vec!["attempt", "age"],
+            rows: self.pending.iter().map(row).collect(),
+        })
+    }
+
+    /// What happened; what never did is no news.
+    fn activity_list(&self) -> Block {
+        let happened = self.activity.iter().filter(|sample| sample.value > 0);
+        let row = |sample: &Sample| {
+            let label = Some(sample.labels.join(" ")).filter(|label| !label.is_empty());
+            vec![Cell::text(sample.name), Cell::optional(label), Cell::number(sample.value)]
+        };
+        Block::Rows(Rows {
+            kind: "activity",
+            title: "Activity of this process".to_owned(),
+            columns: vec!["count", "of", "value"],
+            rows: happened.map(row).collect(),
+        })
+    }
+}
+
+fn age(age_ms: Option<u64>) -> Cell {
+    age_ms.map_or_else(|| Cell::text(ABSENT), Cell::age)
 }
 
 fn table_row(table: &TableState) -> Vec<Cell> {
@@ -86,6 +137,7 @@ impl Report for Status {
         let unreadable = self.tables.iter().filter_map(|table| table.unreadable.as_ref());
         blocks.extend(unreadable.map(|why| Block::Note(format!("Unreadable: {why}"))));
         blocks.push(verify::block("garbage", "Garbage", &self.garbage));
+        blocks.extend([self.pending_list(), self.activity_list()]);
         blocks.extend(self.next.iter().map(|next| Block::Note(format!("Next: {next}"))));
         blocks
     }

@@ -31,7 +31,10 @@ fn an_interrupted_load_is_explained_without_being_touched() {
     }
     assert!(!explained["next_write"].as_array().unwrap().is_empty());
     assert_eq!(world.run(&line).done().json()["decision"], explained["decision"]);
-    assert_eq!(world.run("status {g} --json").done().json()["pending_intents"], 1);
+    let status = world.run("status {g} --json").done().json();
+    assert_eq!(status["pending_intents"], 1);
+    assert!(status["pending"][0]["age_ms"].is_u64(), "{status}");
+    assert_eq!(status["pending_age_ms_max"], status["pending"][0]["age_ms"]);
 }
 
 #[test]

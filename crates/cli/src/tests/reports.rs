@@ -51,6 +51,7 @@ snapshots! {
     the_commit_log: samples::commit_log();
     one_commit: samples::commit_entry();
     the_status: samples::status();
+    the_status_in_a_process_that_has_written: samples::busy_status();
     a_clean_verification: samples::verification(true);
     a_verification_with_faults: samples::verification(false);
     the_pending_intents: pending(PendingIntents { blocking: vec![], ..samples::pending() });

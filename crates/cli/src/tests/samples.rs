@@ -8,8 +8,8 @@ use graphwrite_protocol_types::{
 };
 
 use crate::report::{
-    CommitEntry, CommitLog, Created, FindingEntry, Resolution, ResolutionEntry, Status,
-    TableChange, TableState, Verification,
+    CommitEntry, CommitLog, Created, FindingEntry, PendingEntry, Resolution, ResolutionEntry,
+    Sample, Status, TableChange, TableState, Verification,
 };
 
 pub(super) fn attempt(n: u128) -> AttemptId {
@@ -160,7 +160,26 @@ pub(super) fn status() -> Status {
         ],
         garbage: vec![finding("note", "orphan_dataset")],
         next: Some("graphwrite intent list /data/people".into()),
+        pending_age_ms_max: Some(90_000),
+        pending: vec![PendingEntry { attempt: attempt(1).to_string(), age_ms: Some(90_000) }],
+        activity: vec![sample("attempts", &[], 0)],
     }
+}
+
+/// The status as a process sees it that has written itself.
+pub(super) fn busy_status() -> Status {
+    let activity = vec![
+        sample("requests", &["load", "committed"], 3),
+        sample("attempts", &[], 4),
+        sample("restarts", &["stale_table"], 1),
+        sample("progress_signs", &[], 0),
+    ];
+    let (pending, pending_age_ms_max) = (vec![], None);
+    Status { pending_intents: 0, pending, pending_age_ms_max, activity, ..status() }
+}
+
+fn sample(name: &'static str, labels: &[&'static str], value: u64) -> Sample {
+    Sample { name, labels: labels.to_vec(), value }
 }
 
 fn finding(severity: &'static str, code: &'static str) -> FindingEntry {
