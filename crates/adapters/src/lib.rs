@@ -19,6 +19,8 @@ mod whole;
 
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod world;
 
 pub use digest::request_digest;
 pub use error::{PerformError, PrepareError};

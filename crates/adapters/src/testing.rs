@@ -126,7 +126,11 @@ pub(crate) struct TestSchema {
 
 impl TestSchema {
     pub(crate) fn new() -> Self {
-        let document = SchemaDocument::parse(TOML).unwrap();
+        Self::of(TOML)
+    }
+
+    pub(crate) fn of(toml: &str) -> Self {
+        let document = SchemaDocument::parse(toml).unwrap();
         Self { schema: declare(&document, &CountingEnv::default()).unwrap() }
     }
 

@@ -6,4 +6,3 @@ mod costs;
 mod overwrite;
 mod plans;
 mod races;
-mod world;

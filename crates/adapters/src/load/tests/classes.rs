@@ -6,12 +6,12 @@ use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
 use graphwrite_substrate::ROW_ADDRESS;
 
-use super::world::{Came, World, committed};
 use crate::change::{Changes, RowClass};
 use crate::input::TableInput;
 use crate::load::LoadMode::{Append, Upsert};
 use crate::load::classify::{Comparison, Rest};
 use crate::testing::{TYPES, TestSchema};
+use crate::world::{Came, World, committed};
 
 fn row(cell: &str) -> String {
     let separator = if cell.is_empty() { "" } else { "," };
@@ -163,5 +163,5 @@ async fn more_keys_than_a_scan_names_are_classified_as_well() {
     assert_eq!(world.rows("Person").await.len(), 9_001);
     let taken = r#"{"type":"Person","data":{"slug":"other","email":"new@x"}}"#;
     let came = world.load(Append, &[taken]).await;
-    assert_eq!(came, super::world::invalid(&["line 1 Person.email unique"]));
+    assert_eq!(came, crate::world::invalid(&["line 1 Person.email unique"]));
 }

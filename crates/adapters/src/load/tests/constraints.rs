@@ -2,8 +2,8 @@
 
 use graphwrite_protocol_types::Access;
 
-use super::world::{Came, World, committed, invalid};
 use crate::load::LoadMode::{Append, Upsert};
+use crate::world::{Came, World, committed, invalid};
 use crate::*;
 
 fn person(slug: &str, email: &str) -> String {
@@ -70,7 +70,7 @@ async fn a_missing_end_is_named_with_its_node_type() {
 async fn probed_tables_are_members_of_the_read_set_absent_ones_too() {
     let world = World::with(&[&person("a", "1"), &person("b", "2")]).await;
     let write = world.planned(Append, &[r#"{"edge":"Knows","from":"a","to":"b"}"#]).await;
-    let members = |write: &super::world::Write| {
+    let members = |write: &crate::world::Write| {
         let tables = write.write().read_set.tables();
         let mut members: Vec<_> =
             tables.map(|(identity, member)| (world.name(identity), member.access)).collect();
@@ -224,7 +224,7 @@ async fn whole(world: &World, rows: &[String]) -> Vec<String> {
     match check_graph(&world.store, &base, &world.schema.schema, &input).await {
         Ok(()) => Vec::new(),
         Err(PrepareError::Invalid(found)) => {
-            found.listed().iter().map(super::world::brief).collect()
+            found.listed().iter().map(crate::world::brief).collect()
         }
         Err(other) => panic!("{other}"),
     }

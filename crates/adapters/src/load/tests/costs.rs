@@ -1,8 +1,8 @@
 //! What a prepare costs in requests, whatever the number of rows.
 
-use super::world::World;
 use crate::load::LoadMode;
 use crate::load::LoadMode::{Append, Upsert};
+use crate::world::World;
 
 async fn world() -> World {
     let people = (0..4_000)

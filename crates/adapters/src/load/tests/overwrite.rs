@@ -1,7 +1,7 @@
 //! Loads that replace all rows of the tables that they name.
 
-use super::world::{Came, World, committed, invalid};
 use crate::load::LoadMode::{Append, Overwrite};
+use crate::world::{Came, World, committed, invalid};
 
 fn person(slug: &str, email: &str) -> String {
     format!(r#"{{"type":"Person","data":{{"slug":"{slug}","email":"{email}"}}}}"#)

@@ -3,8 +3,8 @@
 use graphwrite_protocol_types::*;
 use graphwrite_substrate::head;
 
-use super::world::{Came, World, committed};
 use crate::load::LoadMode::{Append, Upsert};
+use crate::world::{Came, World, committed};
 use crate::*;
 
 const PEOPLE: &[&str] = &[

@@ -2,8 +2,8 @@
 
 use graphwrite_protocol_types::{Access, NotValid, Stale};
 
-use super::world::{Came, World, committed, invalid};
 use crate::load::LoadMode::{Append, Upsert};
+use crate::world::{Came, World, committed, invalid};
 use crate::*;
 
 fn stale(found: Result<Vec<(String, u64, u64, u64)>, NotValid>) -> (Stale, bool) {
@@ -21,7 +21,7 @@ async fn two_first_loads_of_one_type_leave_one_dataset() {
     let world = World::new().await;
     let lines = [r#"{"type":"Person","data":{"slug":"a","age":1}}"#];
     let (one, two) = (world.planned(Upsert, &lines).await, world.planned(Upsert, &lines).await);
-    let path = |write: &super::world::Write| write.write().effects[0].target.path.clone();
+    let path = |write: &crate::world::Write| write.write().effects[0].target.path.clone();
     assert_ne!(path(&one), path(&two));
     assert_eq!(one.write().request, two.write().request);
     world.commit(one).await.unwrap();

@@ -1,4 +1,4 @@
-//! A graph in memory and one writer that takes loads through the stages without gates.
+//! A graph in memory and one writer that takes requests through the stages without gates.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -77,6 +77,32 @@ impl World {
         self.manifest.state().await.unwrap().base().clone()
     }
 
+    pub(super) fn operation(&self) -> OperationId {
+        OperationId::mint(self.env.as_ref())
+    }
+
+    /// A new attempt over `base`.
+    pub(super) fn context<'c>(
+        &'c self,
+        store: &'c Store,
+        base: &'c BaseView,
+        operation: &'c OperationId,
+        expected_head: Option<GraphHeadToken>,
+    ) -> PrepareContext<'c> {
+        PrepareContext {
+            store,
+            base,
+            schema: &self.schema.schema,
+            domain: self.domain,
+            attempt: AttemptId::mint(self.env.as_ref()),
+            operation,
+            actor: "tester",
+            message: Some("a test"),
+            expected_head,
+            env: self.env.as_ref(),
+        }
+    }
+
     pub(super) async fn prepare_input(
         &self,
         mode: LoadMode,
@@ -84,20 +110,8 @@ impl World {
         store: &Store,
         expected_head: Option<GraphHeadToken>,
     ) -> Result<WritePlan, PrepareError> {
-        let base = self.base().await;
-        let operation = OperationId::mint(self.env.as_ref());
-        let context = PrepareContext {
-            store,
-            base: &base,
-            schema: &self.schema.schema,
-            domain: self.domain,
-            attempt: AttemptId::mint(self.env.as_ref()),
-            operation: &operation,
-            actor: "tester",
-            message: Some("a test"),
-            expected_head,
-            env: self.env.as_ref(),
-        };
+        let (base, operation) = (self.base().await, self.operation());
+        let context = self.context(store, &base, &operation, expected_head);
         Box::pin(LoadAdapter::new(mode).prepare(&context, input)).await
     }
 
