@@ -32,8 +32,7 @@ fn content_digest(input: &LoadInput) -> [u8; 32] {
     for table in &input.tables {
         feed.table(table);
     }
-    feed.flush();
-    *feed.hasher.finalize().as_bytes()
+    feed.finish()
 }
 
 /// How many bytes are hashed at once: single cells are far too small for a fast hash.
@@ -41,7 +40,7 @@ const FLUSH_BYTES: usize = 1 << 16;
 
 /// Bytes on their way into the hash. What is hashed does not depend on when they are flushed.
 #[derive(Default)]
-struct Feed {
+pub(crate) struct Feed {
     hasher: Hasher,
     waiting: Vec<u8>,
 }
@@ -52,14 +51,19 @@ impl Feed {
         self.waiting.clear();
     }
 
-    fn bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn finish(mut self) -> [u8; 32] {
+        self.flush();
+        *self.hasher.finalize().as_bytes()
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.waiting.extend_from_slice(bytes);
         if self.waiting.len() >= FLUSH_BYTES {
             self.flush();
         }
     }
 
-    fn sized(&mut self, bytes: &[u8]) {
+    pub(crate) fn sized(&mut self, bytes: &[u8]) {
         self.bytes(&(bytes.len() as u64).to_le_bytes());
         self.bytes(bytes);
     }
@@ -87,7 +91,7 @@ impl Feed {
         }
     }
 
-    fn cell(&mut self, column: &ArrayRef, row: usize) {
+    pub(crate) fn cell(&mut self, column: &ArrayRef, row: usize) {
         use DataType as T;
         macro_rules! number {
             ($type:ty) => {
@@ -120,7 +124,7 @@ impl Feed {
 }
 
 /// A property by its id, which a rename keeps; a column of the system by its name.
-fn column_label(field: &Field) -> &str {
+pub(crate) fn column_label(field: &Field) -> &str {
     field.metadata().get(PROPERTY_ID_METADATA).unwrap_or(field.name())
 }
 

@@ -15,6 +15,7 @@ mod lossless;
 pub(crate) mod naming;
 mod parquet_rows;
 mod source;
+pub(crate) mod spot;
 pub(crate) mod suggest;
 pub(crate) mod table;
 pub(crate) mod violation;

@@ -8,6 +8,7 @@ mod error;
 mod input;
 mod keys;
 mod load;
+mod mutation;
 mod payload;
 mod plan;
 mod prepare;
@@ -30,6 +31,9 @@ pub use input::{
     Violations,
 };
 pub use load::{LoadAdapter, LoadMode, UnknownMode};
+pub use mutation::{
+    MutationAdapter, MutationBuilder, MutationInput, OnReferenced, mutation_digest,
+};
 pub use payload::{StagedPayload, perform};
 pub use prepare::{PrepareContext, WritePlan};
 pub use registry::{Adapter, AdapterEntry, GateUse, Protocol, Writer};

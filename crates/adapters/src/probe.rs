@@ -12,7 +12,7 @@ use graphwrite_substrate::{
 
 /// Up to so many values a scan is narrowed by naming them; beyond, reading the columns of the whole
 /// table once costs less than planning so long a list.
-const NAMED_VALUES_MAX: usize = 8_192;
+pub(crate) const NAMED_VALUES_MAX: usize = 8_192;
 
 /// The tables of one base, opened when they are first needed.
 pub(crate) struct BaseTables<'a> {
@@ -58,11 +58,15 @@ pub(crate) async fn scan_matching(
     columns: Vec<String>,
     values: Vec<(String, ArrayRef)>,
 ) -> Result<BatchStream, SubstrateError> {
-    let named = values.into_iter().filter(|(_, values)| values.len() <= NAMED_VALUES_MAX);
     let conditions: Vec<_> =
-        named.map(|(column, values)| RowFilter::In { column, values }).collect();
+        values.into_iter().filter_map(|(column, values)| one_of(column, values)).collect();
     let filter = (!conditions.is_empty()).then_some(RowFilter::All(conditions));
     scan(table, columns, filter).await
+}
+
+/// The condition that a column has one of these values; none for a list that narrows nothing.
+pub(crate) fn one_of(column: String, values: ArrayRef) -> Option<RowFilter> {
+    (values.len() <= NAMED_VALUES_MAX).then_some(RowFilter::In { column, values })
 }
 
 /// Scans `columns` of all rows of `table`, and the address of each.
@@ -73,7 +77,8 @@ pub(crate) async fn scan_all(
     scan(table, columns, None).await
 }
 
-async fn scan(
+/// Scans `columns` of the rows of `table` that a filter holds for, and the address of each.
+pub(crate) async fn scan(
     table: &TableHandle,
     columns: Vec<String>,
     filter: Option<RowFilter>,

@@ -4,6 +4,7 @@
 use graphwrite_protocol_types::{EffectKind, WriterKind};
 
 use crate::load::LoadAdapter;
+use crate::mutation::MutationAdapter;
 
 /// An adapter of this crate. Closed: adding one means deciding everything below for it.
 // Exhaustive by intent: whatever handles adapters must handle a new one.
@@ -11,6 +12,8 @@ use crate::load::LoadAdapter;
 pub enum Writer {
     /// Bulk load, see [`LoadAdapter`].
     Load,
+    /// Statements in one commit, see [`MutationAdapter`].
+    Mutation,
 }
 
 /// Which order a writer's durable steps have.
@@ -62,14 +65,26 @@ const LOAD: AdapterEntry = AdapterEntry {
     entry_points: &["Graph::load"],
 };
 
+const MUTATION: AdapterEntry = AdapterEntry {
+    writer: Writer::Mutation,
+    kind: WriterKind::Mutation,
+    protocol: Protocol::EffectsFirst,
+    effects: &[EffectKind::Staged, EffectKind::CreateDataset],
+    schema_gate: GateUse::Shared,
+    branch_gate: GateUse::Shared,
+    table_gates: GateUse::Exclusive,
+    entry_points: &["Graph::mutate"],
+};
+
 impl Writer {
     /// Every adapter that exists.
-    pub const ALL: [Self; 1] = [Self::Load];
+    pub const ALL: [Self; 2] = [Self::Load, Self::Mutation];
 
     /// What the adapter does.
     pub fn entry(self) -> &'static AdapterEntry {
         match self {
             Self::Load => &LOAD,
+            Self::Mutation => &MUTATION,
         }
     }
 }
@@ -77,6 +92,7 @@ impl Writer {
 mod sealed {
     pub trait Sealed {}
     impl Sealed for super::LoadAdapter {}
+    impl Sealed for super::MutationAdapter {}
 }
 
 /// A registered adapter. Sealed: a writer that is not in the registry does not exist.
@@ -100,6 +116,10 @@ pub trait Adapter: sealed::Sealed {
 
 impl Adapter for LoadAdapter {
     const WRITER: Writer = Writer::Load;
+}
+
+impl Adapter for MutationAdapter {
+    const WRITER: Writer = Writer::Mutation;
 }
 
 #[cfg(test)]

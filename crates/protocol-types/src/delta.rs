@@ -84,6 +84,8 @@ pub enum WriterKind {
     Init,
     /// Bulk load.
     Load,
+    /// Statements in one commit.
+    Mutation,
 }
 
 impl WriterKind {
@@ -92,6 +94,7 @@ impl WriterKind {
         match self {
             Self::Init => "init",
             Self::Load => "load",
+            Self::Mutation => "mutation",
         }
     }
 }

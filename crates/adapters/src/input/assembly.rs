@@ -20,7 +20,7 @@ use crate::keys::derived_ids;
 pub(crate) const BATCH_ROWS: usize = 8_192;
 
 /// Bytes of lines per batch, so that no column outgrows Arrow's 32-bit offsets.
-const BATCH_BYTES: u64 = 64 << 20;
+pub(crate) const BATCH_BYTES: u64 = 64 << 20;
 
 /// One row of a file: what is outside `data`, and `data`.
 pub(crate) struct RowText<'j, 'a> {
@@ -249,7 +249,7 @@ fn push_property(
     }
 }
 
-fn missing() -> Misfit {
+pub(crate) fn missing() -> Misfit {
     Misfit {
         rule: Rule::Required,
         found: "null".into(),

@@ -36,6 +36,11 @@ impl BatchFault {
         self.placed(table, place)
     }
 
+    /// The row at fault; none when the column is, as a whole.
+    pub(crate) fn fault_row(&self) -> Option<usize> {
+        self.row
+    }
+
     /// The fault with a place that the caller knows.
     pub(crate) fn placed(self, table: &str, place: Place) -> Violation {
         Violation {

@@ -33,7 +33,7 @@ pub(crate) struct JsonError {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum JsonErrorKind {
-    #[error("the line ends too early")]
+    #[error("the text ends too early")]
     Ends,
     #[error("unexpected character {0:?}")]
     Unexpected(char),

@@ -3,7 +3,7 @@
 use graphwrite_protocol_types::Answer;
 use thiserror::Error;
 
-/// Bounds of one load.
+/// Bounds of one load or mutation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadLimits {
     /// Rows in all tables together; at most 2^32 - 1, whatever is set.
@@ -26,19 +26,19 @@ impl Default for LoadLimits {
 #[non_exhaustive]
 pub enum LimitExceeded {
     /// Too many rows.
-    #[error("the input has more than {max} rows; split it into several loads")]
+    #[error("the input has more than {max} rows; split it into several requests")]
     Rows {
         /// The limit.
         max: u64,
     },
     /// Too much memory.
-    #[error("the input takes more than {max} bytes of memory; split it into several loads")]
+    #[error("the input takes more than {max} bytes of memory; split it into several requests")]
     Bytes {
         /// The limit, in bytes.
         max: u64,
     },
     /// Too many tables.
-    #[error("the input has rows of more than {max} types; split it into several loads")]
+    #[error("the input has rows of more than {max} types; split it into several requests")]
     Tables {
         /// The limit.
         max: usize,
@@ -59,7 +59,7 @@ impl Answer for LimitExceeded {
     }
 
     fn help(&self) -> String {
-        "the graph is unchanged; split the input into several loads".into()
+        "the graph is unchanged; split the input into several requests".into()
     }
 }
 

@@ -9,6 +9,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use graphwrite_protocol_types::{SchemaHash, TableIdentity};
 use graphwrite_schema::{EDGE_DST, EDGE_ID, EDGE_SRC, End, TypeDef};
 
+use super::spot::Spot;
 use super::violation::{Place, SourceName, quoted};
 use crate::keys::{KeyColumn, RowIndex, key_text};
 
@@ -69,6 +70,8 @@ pub(crate) enum Origin {
     Lines { source: Option<SourceName>, lines: Vec<u64> },
     /// The number of the first row among all that were given for the table, or that the source has.
     Rows { source: Option<SourceName>, first: u64 },
+    /// The place of each row within a mutation.
+    Spots(Vec<Spot>),
 }
 
 impl TableInput {
@@ -120,6 +123,7 @@ impl TableInput {
             Origin::Rows { source, first } => {
                 place_of_row(source.as_ref(), &self.name, first + at as u64)
             }
+            Origin::Spots(spots) => spots[at].place(),
         }
     }
 

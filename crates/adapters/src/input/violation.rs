@@ -26,6 +26,13 @@ pub enum Place {
     LeftOut(String),
     /// A statement of a mutation, counted from 1.
     Statement(u64),
+    /// A row of the record batch of a statement.
+    StatementRow {
+        /// The statement, counted from 1.
+        statement: u64,
+        /// The row, counted from 0.
+        row: u64,
+    },
     /// A line of one of several sources, counted from 1.
     SourceLine {
         /// The source.
@@ -71,6 +78,7 @@ impl fmt::Display for Place {
             Self::Table(table) => write!(f, "the columns of {table}"),
             Self::LeftOut(table) => write!(f, "the rows of {table} that the load leaves out"),
             Self::Statement(statement) => write!(f, "statement {statement}"),
+            Self::StatementRow { statement, row } => write!(f, "statement {statement}, row {row}"),
             Self::SourceLine { source, line } => write!(f, "{source}, line {line}"),
             Self::SourceRow { source, row } => write!(f, "{source}, row {row}"),
             Self::Source(source) => write!(f, "the columns of {source}"),
@@ -104,7 +112,7 @@ pub enum Rule {
     Enum,
     /// `data.id` contradicts the key, or is missing where rows carry their own id.
     Id,
-    /// A key occurs twice.
+    /// A key occurs twice, or an update would change it.
     Key,
     /// A value, or a combination of values, that must be unique occurs twice.
     Unique,
@@ -114,11 +122,13 @@ pub enum Rule {
     Cardinality,
     /// A node would go that an edge names.
     Referenced,
+    /// A condition cannot be read, or asks for what the type does not have.
+    Predicate,
 }
 
 impl Rule {
     /// Every rule.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Json,
         Self::Shape,
         Self::UnknownType,
@@ -135,6 +145,7 @@ impl Rule {
         Self::Endpoint,
         Self::Cardinality,
         Self::Referenced,
+        Self::Predicate,
     ];
 
     /// Stable code, for programs.
@@ -156,6 +167,7 @@ impl Rule {
             Self::Endpoint => "endpoint",
             Self::Cardinality => "cardinality",
             Self::Referenced => "referenced",
+            Self::Predicate => "predicate",
         }
     }
 }
