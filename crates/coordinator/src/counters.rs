@@ -96,7 +96,7 @@ impl Count {
     }
 
     fn read(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        AtomicU64::load(&self.0, Ordering::Relaxed)
     }
 }
 
@@ -152,11 +152,12 @@ impl Timer {
     }
 
     fn read(&self) -> Durations {
-        let buckets = self.buckets.each_ref().map(|count| count.load(Ordering::Relaxed));
-        let us_max = self.us_max.load(Ordering::Relaxed);
+        let buckets =
+            self.buckets.each_ref().map(|count| AtomicU64::load(count, Ordering::Relaxed));
+        let us_max = AtomicU64::load(&self.us_max, Ordering::Relaxed);
         Durations {
             count: buckets.iter().sum(),
-            us_total: self.us_total.load(Ordering::Relaxed),
+            us_total: AtomicU64::load(&self.us_total, Ordering::Relaxed),
             us_max,
             us_p50: quantile_us(&buckets, 50).min(us_max),
             us_p99: quantile_us(&buckets, 99).min(us_max),

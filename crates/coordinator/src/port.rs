@@ -81,7 +81,11 @@ impl Port {
         Ok((state.base().manifest == *over).then_some(state))
     }
 
-    async fn record(&self, over: &Pin, transition: Transition<'_>) -> Result<Recorded, PortError> {
+    async fn record_row(
+        &self,
+        over: &Pin,
+        transition: Transition<'_>,
+    ) -> Result<Recorded, PortError> {
         let Some(state) = self.state_at(over).await? else { return Ok(Recorded::Lost) };
         match self.core.manifest.publish(transition, &state).await {
             Ok(outcome) => Ok(recorded(&outcome)),
@@ -247,7 +251,7 @@ impl RecoveryPort for Port {
             by,
             reason: "resolved by recovery".to_owned(),
         };
-        self.record(over, transition).await
+        self.record_row(over, transition).await
     }
 
     async fn fence(
@@ -311,7 +315,7 @@ impl RecoveryPort for Port {
             moves: moves.collect(),
             rolled_back: complete,
         };
-        self.record(over, transition).await
+        self.record_row(over, transition).await
     }
 
     async fn publish(
@@ -321,7 +325,7 @@ impl RecoveryPort for Port {
         over: &Pin,
         delta: &ManifestDelta,
     ) -> Result<Recorded, PortError> {
-        self.record(over, Transition::Commit { intent, delta }).await
+        self.record_row(over, Transition::Commit { intent, delta }).await
     }
 
     async fn retire(&self, _: Publishing<'_>, attempt: AttemptId, records: &RecordSet) -> Retired {
