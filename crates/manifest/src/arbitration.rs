@@ -1,9 +1,9 @@
 //! Who may publish what over a state: the pure half of K2 and RFC 4.7. It compares rows and tokens;
 //! it must not know storage, and it is asked again at every try.
 
-use graphwrite_protocol_types::{AttemptId, BaseView, CommitId, Intent, Stale};
+use graphwrite_protocol_types::{AttemptId, BaseView, CommitId, Intent, OperationId, Stale};
 
-use crate::rows::{OutcomeKind, OutcomeRow};
+use crate::outcome_row::{OutcomeKind, OutcomeRow};
 
 /// What arbitration says of a graph commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(crate) enum CommitVerdict {
     AlreadyDecided(OutcomeRow),
     /// Another attempt of the operation has committed.
     OperationTaken(OutcomeRow),
+    /// The operation was sealed.
+    OperationSealed(OutcomeRow),
     /// A member of the read set has changed.
     Stale(Stale),
 }
@@ -29,23 +31,34 @@ pub(crate) fn judge_commit(
     found: &[OutcomeRow],
 ) -> CommitVerdict {
     if let Some(own) = outcome_of(intent.attempt, found) {
-        return match own.kind {
-            OutcomeKind::Committed { commit } => CommitVerdict::Converged(commit),
-            _ => CommitVerdict::AlreadyDecided(own.clone()),
+        return match own.commit() {
+            Some(commit) => CommitVerdict::Converged(commit),
+            None => CommitVerdict::AlreadyDecided(own.clone()),
         };
     }
-    let same_operation = |row: &&OutcomeRow| {
-        row.operation == intent.operation
-            && row.branch_record == base.branch.record
-            && row.commit().is_some()
-    };
-    if let Some(other) = found.iter().find(same_operation) {
-        return CommitVerdict::OperationTaken(other.clone());
+    match decided_operation(&intent.operation, base, found) {
+        Some(row) if row.sealed().is_some() => return CommitVerdict::OperationSealed(row.clone()),
+        Some(row) => return CommitVerdict::OperationTaken(row.clone()),
+        None => {}
     }
     match intent.read_set.check(base) {
         Ok(()) => CommitVerdict::Publish,
         Err(stale) => CommitVerdict::Stale(stale),
     }
+}
+
+/// The row that decides the operation on the branch incarnation of `base`. Rows that a clone of the
+/// branch inherited do not count: an operation id is scoped to one incarnation.
+pub(crate) fn decided_operation<'a>(
+    operation: &OperationId,
+    base: &BaseView,
+    found: &'a [OutcomeRow],
+) -> Option<&'a OutcomeRow> {
+    found.iter().find(|row| {
+        row.operation == *operation
+            && row.branch_record == base.branch.record
+            && row.decides_operation()
+    })
 }
 
 /// The row that says how the attempt ended: `rolled_back` says more than the `aborted` before it.

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 
 use graphwrite_protocol_types::{
     CommitId, HeadChange, Intent, LiveHead, ManifestDelta, NextHead, Parents, Pin, PinSlot,
-    SchemaChange, TableHeadToken, TableIdentity,
+    ProcessInstanceId, SchemaChange, TableHeadToken, TableIdentity,
 };
 
 use crate::declared::declared_tables;
 use crate::hot::{HotRows, Written};
-use crate::rows::{CommitRow, GraphHeadRow, OutcomeKind, OutcomeRow, SchemaRow};
+use crate::outcome_row::{OutcomeKind, OutcomeRow};
+use crate::rows::{CommitRow, GraphHeadRow, SchemaRow};
 use crate::transition::{InvalidTransition, PinFate, PinMove};
 
 /// Where and when a transition is recorded.
@@ -23,11 +24,12 @@ pub(crate) struct Stamp {
 }
 
 impl HotRows {
-    /// Applies the graph commit of `intent` and gives its row.
+    /// Applies the graph commit of `intent`, published by `by`, and gives its row.
     pub(crate) fn apply_commit(
         &mut self,
         intent: &Intent,
         delta: &ManifestDelta,
+        by: ProcessInstanceId,
         stamp: Stamp,
     ) -> Result<CommitRow, InvalidTransition> {
         if !binds(&intent.delta, delta) {
@@ -43,8 +45,7 @@ impl HotRows {
         let value = GraphHeadRow { commit: Some(commit.commit) };
         self.graph_head = Written { version, value };
         self.commits.push(commit.clone());
-        let kind = OutcomeKind::Committed { commit: commit.commit };
-        self.outcomes.push(outcome_row(intent, kind, stamp));
+        self.outcomes.push(committed_row(intent, commit.commit, by, stamp));
         Ok(commit)
     }
 
@@ -202,11 +203,22 @@ fn commit_row(
     })
 }
 
-fn outcome_row(intent: &Intent, kind: OutcomeKind, stamp: Stamp) -> OutcomeRow {
+/// A commit that another than its owner published says so: it is part of the audit of recovery.
+fn committed_row(
+    intent: &Intent,
+    commit: CommitId,
+    by: ProcessInstanceId,
+    stamp: Stamp,
+) -> OutcomeRow {
+    let kind = if by == intent.owner.instance {
+        OutcomeKind::Committed { commit }
+    } else {
+        OutcomeKind::RolledForward { commit, by }
+    };
     OutcomeRow {
         attempt: intent.attempt,
         operation: intent.operation.clone(),
-        request: intent.request,
+        request: Some(intent.request),
         branch_record: stamp.branch_record,
         manifest_version: stamp.version,
         kind,

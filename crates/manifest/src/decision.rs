@@ -6,10 +6,11 @@ use graphwrite_protocol_types::{
     RequestDigest, Stale, TableIdentity,
 };
 
-use crate::arbitration::{CommitVerdict, judge_commit, outcome_of};
+use crate::arbitration::{CommitVerdict, decided_operation, judge_commit, outcome_of};
 use crate::change::{Stamp, check_fence};
 use crate::hot::HotRows;
-use crate::rows::{CommitRow, OutcomeKind, OutcomeRow};
+use crate::outcome_row::{OutcomeKind, OutcomeRow};
+use crate::rows::CommitRow;
 use crate::transition::{InvalidTransition, PinFate, PinMove, Transition};
 
 type Fates = Vec<(TableIdentity, PinFate)>;
@@ -26,6 +27,7 @@ pub(crate) enum Decision {
 pub(crate) enum Report {
     Committed(Box<CommitRow>),
     Aborted(Box<OutcomeRow>),
+    Sealed(Box<OutcomeRow>),
     PinsMoved(Fates),
 }
 
@@ -34,6 +36,9 @@ pub(crate) enum Settled {
     Converged(CommitId),
     AlreadyDecided(Box<OutcomeRow>),
     OperationTaken(Box<OutcomeRow>),
+    OperationSealed(Box<OutcomeRow>),
+    /// A seal found that the operation is sealed.
+    SealedBefore(Box<OutcomeRow>),
     Stale(Stale),
     PinsMoved(Fates),
 }
@@ -51,8 +56,10 @@ impl Transition<'_> {
     /// The attempt on whose behalf the manifest is changed.
     pub(crate) fn attempt(&self) -> Result<AttemptId, InvalidTransition> {
         match self {
-            Self::Commit { intent, .. } => Ok(intent.attempt),
-            Self::Abort { attempt, .. } | Self::MovePins { attempt, .. } => Ok(*attempt),
+            Self::Commit { intent, .. } | Self::RollForward { intent, .. } => Ok(intent.attempt),
+            Self::Abort { attempt, .. }
+            | Self::MovePins { attempt, .. }
+            | Self::Seal { attempt, .. } => Ok(*attempt),
             Self::AdoptFence(PinMove { from, to, .. }) => {
                 let fence = to.tx_uuid.as_fence().map(|(attempt, _)| attempt);
                 let refused =
@@ -69,9 +76,17 @@ impl Ground<'_> {
         transition: &Transition<'_>,
     ) -> Result<Decision, InvalidTransition> {
         match transition {
-            Transition::Commit { intent, delta } => self.commit(intent, delta),
+            Transition::Commit { intent, delta } => {
+                self.commit(intent, delta, intent.owner.instance)
+            }
+            Transition::RollForward { intent, delta, by } => self.commit(intent, delta, *by),
             Transition::Abort { attempt, operation, request, by, reason } => {
-                Ok(self.abort(*attempt, operation, *request, *by, reason))
+                let kind = OutcomeKind::Aborted { by: *by, reason: reason.clone() };
+                Ok(self.abort(self.row(*attempt, operation, Some(*request), kind)))
+            }
+            Transition::Seal { operation, attempt, by, reason } => {
+                let kind = OutcomeKind::Sealed { by: *by, reason: reason.clone() };
+                Ok(self.seal(self.row(*attempt, operation, None, kind)))
             }
             Transition::MovePins { attempt, moves, rolled_back } => {
                 self.move_pins(*attempt, moves, *rolled_back)
@@ -95,45 +110,69 @@ impl Ground<'_> {
         &self,
         intent: &Intent,
         delta: &ManifestDelta,
+        by: ProcessInstanceId,
     ) -> Result<Decision, InvalidTransition> {
         let settled = match judge_commit(intent, self.base, self.found) {
             CommitVerdict::Publish => {
                 let mut hot = Box::new(self.hot.clone());
-                let commit = hot.apply_commit(intent, delta, self.stamp())?;
+                let commit = hot.apply_commit(intent, delta, by, self.stamp())?;
                 return Ok(Decision::Write { hot, report: Report::Committed(Box::new(commit)) });
             }
             CommitVerdict::Converged(commit) => Settled::Converged(commit),
             CommitVerdict::AlreadyDecided(row) => Settled::AlreadyDecided(Box::new(row)),
             CommitVerdict::OperationTaken(row) => Settled::OperationTaken(Box::new(row)),
+            CommitVerdict::OperationSealed(row) => Settled::OperationSealed(Box::new(row)),
             CommitVerdict::Stale(stale) => Settled::Stale(stale),
         };
         Ok(Decision::Settled(settled))
     }
 
-    fn abort(
+    fn row(
         &self,
         attempt: AttemptId,
         operation: &OperationId,
-        request: RequestDigest,
-        by: ProcessInstanceId,
-        reason: &str,
-    ) -> Decision {
-        if let Some(row) = outcome_of(attempt, self.found) {
-            return Decision::Settled(Settled::AlreadyDecided(Box::new(row.clone())));
-        }
+        request: Option<RequestDigest>,
+        kind: OutcomeKind,
+    ) -> OutcomeRow {
         let stamp = self.stamp();
-        let row = OutcomeRow {
+        OutcomeRow {
             attempt,
             operation: operation.clone(),
             request,
             branch_record: stamp.branch_record,
             manifest_version: stamp.version,
-            kind: OutcomeKind::Aborted { by, reason: reason.to_owned() },
+            kind,
             recorded_at_unix_us: stamp.at_unix_us,
-        };
+        }
+    }
+
+    fn abort(&self, row: OutcomeRow) -> Decision {
+        if let Some(decided) = outcome_of(row.attempt, self.found) {
+            return Decision::Settled(Settled::AlreadyDecided(Box::new(decided.clone())));
+        }
+        self.with_outcome(row, Report::Aborted)
+    }
+
+    /// Looks at no attempt and at no table: whatever is pending of the operation can then only be
+    /// aborted.
+    fn seal(&self, row: OutcomeRow) -> Decision {
+        match decided_operation(&row.operation, self.base, self.found) {
+            Some(found) if found.sealed().is_some() => {
+                Decision::Settled(Settled::SealedBefore(Box::new(found.clone())))
+            }
+            Some(found) => Decision::Settled(Settled::OperationTaken(Box::new(found.clone()))),
+            None => self.with_outcome(row, Report::Sealed),
+        }
+    }
+
+    fn with_outcome(
+        &self,
+        row: OutcomeRow,
+        report: impl FnOnce(Box<OutcomeRow>) -> Report,
+    ) -> Decision {
         let mut hot = Box::new(self.hot.clone());
         hot.outcomes.push(row.clone());
-        Decision::Write { hot, report: Report::Aborted(Box::new(row)) }
+        Decision::Write { hot, report: report(Box::new(row)) }
     }
 
     fn move_pins(
@@ -143,7 +182,7 @@ impl Ground<'_> {
         rolled_back: bool,
     ) -> Result<Decision, InvalidTransition> {
         let outcome = outcome_of(attempt, self.found);
-        let outcome = outcome.filter(|row| row.commit().is_none());
+        let outcome = outcome.filter(|row| !row.decides_operation());
         let outcome = outcome.ok_or(InvalidTransition::NotAborted { attempt })?;
         let is_news = rolled_back && outcome.kind != OutcomeKind::RolledBack;
         let stamp = self.stamp();

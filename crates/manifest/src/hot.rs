@@ -9,9 +9,9 @@ use graphwrite_protocol_types::{
 
 use crate::declared::declared_tables;
 use crate::error::Damage;
+use crate::outcome_row::OutcomeRow;
 use crate::rows::{
-    CommitRow, GRAPH_HEAD, GraphHeadRow, OutcomeRow, Row, RowBody, SCHEMA, SchemaRow, TABLE_HEAD,
-    TableHeadRow,
+    CommitRow, GRAPH_HEAD, GraphHeadRow, Row, RowBody, SCHEMA, SchemaRow, TABLE_HEAD, TableHeadRow,
 };
 
 /// A value with the manifest version that wrote it.

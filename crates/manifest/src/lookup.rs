@@ -10,8 +10,9 @@ use graphwrite_substrate::RowFilter;
 use crate::arbitration::outcome_of;
 use crate::batch::{KEY, KIND, OPERATION};
 use crate::error::ManifestError;
+use crate::outcome_row::OutcomeRow;
 use crate::reading::{one_of, read_rows};
-use crate::rows::{COMMIT, CommitRow, OUTCOME, OutcomeRow, Row, RowBody};
+use crate::rows::{COMMIT, CommitRow, OUTCOME, Row, RowBody};
 use crate::state::ManifestState;
 
 impl ManifestState {
@@ -26,8 +27,8 @@ impl ManifestState {
         Ok(outcome_of(attempt, &found).cloned())
     }
 
-    /// How the operation ended on this incarnation of the branch: its `committed` row, or else the
-    /// newest row of its attempts, which does not exclude that another attempt commits later.
+    /// How the operation ended on this incarnation of the branch: the row that decides it, or else
+    /// the newest row of its attempts, which does not exclude that another attempt commits later.
     pub async fn outcome_of_operation(
         &self,
         operation: &OperationId,
@@ -80,13 +81,13 @@ impl ManifestState {
         let record = self.base().branch.record;
         let own = |row: &&OutcomeRow| row.operation == *operation && row.branch_record == record;
         let mut found: Vec<OutcomeRow> = self.recent_outcomes().filter(own).cloned().collect();
-        if !found.iter().any(|row| row.commit().is_some()) {
+        if !found.iter().any(OutcomeRow::decides_operation) {
             let filter = RowFilter::All(vec![of_kind(OUTCOME), is(OPERATION, operation.as_str())]);
             let older = outcomes_of(self.cold_rows(cold, filter).await?);
             found.extend(older.into_iter().filter(|row| own(&row)));
         }
-        let committed = found.iter().find(|row| row.commit().is_some());
-        Ok(committed.or_else(|| found.iter().max_by_key(|row| row.manifest_version)).cloned())
+        let decided = found.iter().find(|row| row.decides_operation());
+        Ok(decided.or_else(|| found.iter().max_by_key(|row| row.manifest_version)).cloned())
     }
 
     /// The outcome rows of the attempt or the operation in these cold fragments.

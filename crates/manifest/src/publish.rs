@@ -15,8 +15,9 @@ use crate::error::{Damage, ManifestError};
 use crate::hot::HotRows;
 use crate::landing::{LandingFault, Verdict, settle};
 use crate::manifest::Manifest;
+use crate::outcome_row::OutcomeRow;
 use crate::reading::read_batches;
-use crate::rows::{COMMIT, OutcomeRow};
+use crate::rows::COMMIT;
 use crate::spill;
 use crate::state::ManifestState;
 use crate::transition::{PublishOutcome, Transition};
@@ -137,6 +138,7 @@ impl Report {
         match self {
             Self::Committed(commit) => PublishOutcome::Committed { state, commit },
             Self::Aborted(outcome) => PublishOutcome::Aborted { state, outcome },
+            Self::Sealed(outcome) => PublishOutcome::Sealed { state, outcome },
             Self::PinsMoved(fates) => PublishOutcome::PinsMoved { state, fates },
         }
     }
@@ -154,6 +156,8 @@ async fn report_settled(
         }
         Settled::AlreadyDecided(outcome) => PublishOutcome::AlreadyDecided { state, outcome },
         Settled::OperationTaken(outcome) => PublishOutcome::OperationTaken { state, outcome },
+        Settled::OperationSealed(outcome) => PublishOutcome::OperationSealed { state, outcome },
+        Settled::SealedBefore(outcome) => PublishOutcome::Sealed { state, outcome },
         Settled::Stale(stale) => PublishOutcome::Stale { state, stale },
         Settled::PinsMoved(fates) => PublishOutcome::PinsMoved { state, fates },
     })
@@ -175,11 +179,12 @@ struct OutcomeSearch<'a> {
 impl<'a> OutcomeSearch<'a> {
     fn of(transition: &'a Transition<'_>, attempt: AttemptId, base: &ManifestState) -> Self {
         let (operation, searched) = match transition {
-            Transition::Commit { intent, .. } => {
+            Transition::Commit { intent, .. } | Transition::RollForward { intent, .. } => {
                 let as_armed = intent.manifest == base.base().manifest;
                 let searched = if as_armed { base.cold_ids() } else { Vec::new() };
                 (Some(&intent.operation), searched)
             }
+            Transition::Seal { operation, .. } => (Some(operation), Vec::new()),
             _ => (None, Vec::new()),
         };
         let needed = !matches!(transition, Transition::AdoptFence(_));

@@ -2,14 +2,16 @@
 //! It must not know how rows are stored or which of them are current.
 
 use graphwrite_protocol_types::{
-    AttemptId, CommitId, OperationId, ProcessInstanceId, RequestDigest, SchemaHash, TableHeadToken,
-    TableIdentity, TableSummary, WriterKind,
+    AttemptId, CommitId, OperationId, SchemaHash, TableHeadToken, TableIdentity, TableSummary,
+    WriterKind,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The row version that this build writes, and the only one that it reads.
+use crate::outcome_row::OutcomeRow;
+
+/// The row version of every kind. An `outcome` row that it cannot express has the next one.
 pub const ROW_VERSION: u16 = 1;
 
 pub(crate) const SCHEMA: &str = "schema";
@@ -67,55 +69,6 @@ pub struct CommitRow {
     pub recorded_at_unix_us: u64,
 }
 
-/// How an attempt ended (K2). Rows are only ever added: `rolled_back` follows `aborted`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OutcomeRow {
-    /// The attempt.
-    pub attempt: AttemptId,
-    /// The caller's request.
-    pub operation: OperationId,
-    /// Digest of the request's content.
-    pub request: RequestDigest,
-    /// Number of the name record of the branch's incarnation, the scope of `operation`.
-    pub branch_record: u64,
-    /// The manifest version that recorded it.
-    pub manifest_version: u64,
-    /// What happened.
-    pub kind: OutcomeKind,
-    /// When, in microseconds since the Unix epoch on the recorder's clock. For display only.
-    pub recorded_at_unix_us: u64,
-}
-
-/// What an outcome row says of its attempt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub enum OutcomeKind {
-    /// Its commit is part of the graph.
-    Committed {
-        /// The commit.
-        commit: CommitId,
-    },
-    /// It will never commit; what it left behind is taken back (K3).
-    Aborted {
-        /// The process instance that decided.
-        by: ProcessInstanceId,
-        /// Why, for people.
-        reason: String,
-    },
-    /// All that it left behind has been taken back.
-    RolledBack,
-}
-
-impl OutcomeRow {
-    /// The commit, if the attempt committed.
-    pub fn commit(&self) -> Option<CommitId> {
-        match self.kind {
-            OutcomeKind::Committed { commit } => Some(commit),
-            OutcomeKind::Aborted { .. } | OutcomeKind::RolledBack => None,
-        }
-    }
-}
-
 /// A row with the version that first wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
@@ -153,7 +106,7 @@ pub enum RowError {
         kind: String,
     },
     /// A form that this build does not read.
-    #[error("row `{kind}` `{key}` has version {found}; this build reads version {ROW_VERSION}")]
+    #[error("row `{kind}` `{key}` has version {found}, which this build does not read")]
     Version {
         /// The row's kind.
         kind: String,
@@ -222,7 +175,7 @@ impl RowBody {
             Self::GraphHead(row) => encode_body(row),
             Self::TableHead(row) => encode_body(row),
             Self::Commit(row) => encode_body(row),
-            Self::Outcome(row) => encode_body(row),
+            Self::Outcome(row) => row.encode(),
         }
     }
 
@@ -232,7 +185,7 @@ impl RowBody {
             GRAPH_HEAD => decode_body(body).map(Self::GraphHead),
             TABLE_HEAD => decode_body(body).map(Self::TableHead),
             COMMIT => decode_body(body).map(Self::Commit),
-            OUTCOME => decode_body(body).map(Self::Outcome),
+            OUTCOME => decode_outcome(body).map(Self::Outcome),
             _ => Err(BodyFault::Kind),
         }
     }
@@ -248,9 +201,18 @@ fn encode_body<T: Serialize>(row: &T) -> Result<Vec<u8>, postcard::Error> {
     postcard::to_stdvec(&(ROW_VERSION, row))
 }
 
+fn version_of(bytes: &[u8]) -> Result<(u16, &[u8]), BodyFault> {
+    postcard::take_from_bytes(bytes).map_err(|_| BodyFault::Malformed)
+}
+
+fn decode_outcome(bytes: &[u8]) -> Result<OutcomeRow, BodyFault> {
+    let (version, rest) = version_of(bytes)?;
+    let decoded = OutcomeRow::decode(version, rest).ok_or(BodyFault::Version(version))?;
+    decoded.map_err(|_| BodyFault::Malformed)
+}
+
 fn decode_body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BodyFault> {
-    let (version, rest) =
-        postcard::take_from_bytes::<u16>(bytes).map_err(|_| BodyFault::Malformed)?;
+    let (version, rest) = version_of(bytes)?;
     if version != ROW_VERSION {
         return Err(BodyFault::Version(version));
     }

@@ -9,7 +9,8 @@ use graphwrite_substrate::{TableHandle, TableVersion};
 use crate::error::Damage;
 use crate::facts::GraphFacts;
 use crate::hot::HotRows;
-use crate::rows::{CommitRow, OutcomeRow};
+use crate::outcome_row::OutcomeRow;
+use crate::rows::CommitRow;
 use crate::spill::ColdFragment;
 
 /// The manifest at one version. Clones share it.

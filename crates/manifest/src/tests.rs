@@ -10,4 +10,5 @@ mod lookups;
 mod outcomes;
 mod pins;
 mod rows;
+mod seals;
 mod world;

@@ -8,7 +8,8 @@ use graphwrite_protocol_types::{
 use thiserror::Error;
 
 use crate::declared::SchemaFault;
-use crate::rows::{CommitRow, OutcomeRow};
+use crate::outcome_row::OutcomeRow;
+use crate::rows::CommitRow;
 use crate::state::ManifestState;
 
 /// One change of the manifest (K2): each is one strict commit, or none.
@@ -23,6 +24,16 @@ pub enum Transition<'a> {
         /// Its delta with every output slot bound.
         delta: &'a ManifestDelta,
     },
+    /// The same commit, published by recovery. Its row names who published, unless that is the
+    /// attempt's own owner.
+    RollForward {
+        /// The armed attempt.
+        intent: &'a Intent,
+        /// Its delta with every output slot bound.
+        delta: &'a ManifestDelta,
+        /// Who publishes.
+        by: ProcessInstanceId,
+    },
     /// Decides that an attempt will never commit.
     Abort {
         /// The attempt.
@@ -31,6 +42,19 @@ pub enum Transition<'a> {
         operation: OperationId,
         /// Digest of the request's content.
         request: RequestDigest,
+        /// Who decides.
+        by: ProcessInstanceId,
+        /// Why, for people.
+        reason: String,
+    },
+    /// Decides that no attempt of an operation will ever commit on this incarnation of the branch.
+    /// Authority-first: it has no intent, no effect, and changes no head. An attempt that is under
+    /// way can then only be aborted.
+    Seal {
+        /// The operation.
+        operation: OperationId,
+        /// An id minted for this row alone; a try whose answer was lost is recognised by it.
+        attempt: AttemptId,
         /// Who decides.
         by: ProcessInstanceId,
         /// Why, for people.
@@ -91,6 +115,14 @@ pub enum PublishOutcome {
         /// The row.
         outcome: Box<OutcomeRow>,
     },
+    /// The operation will never commit: sealed by this call, or found to be sealed by an earlier
+    /// one.
+    Sealed {
+        /// The newest state.
+        state: ManifestState,
+        /// The row.
+        outcome: Box<OutcomeRow>,
+    },
     /// Pins were moved, as far as they were where they should be.
     PinsMoved {
         /// The newest state.
@@ -112,8 +144,16 @@ pub enum PublishOutcome {
         /// The row.
         outcome: Box<OutcomeRow>,
     },
-    /// Another attempt of the same operation has committed; nothing was written.
+    /// Another attempt of the same operation, or for a seal any attempt of it, has committed;
+    /// nothing was written.
     OperationTaken {
+        /// The state in which the row was found.
+        state: ManifestState,
+        /// The row.
+        outcome: Box<OutcomeRow>,
+    },
+    /// The operation of the attempt was sealed; nothing was written.
+    OperationSealed {
         /// The state in which the row was found.
         state: ManifestState,
         /// The row.
@@ -127,10 +167,12 @@ impl PublishOutcome {
         match self {
             Self::Committed { state, .. }
             | Self::Aborted { state, .. }
+            | Self::Sealed { state, .. }
             | Self::PinsMoved { state, .. }
             | Self::Stale { state, .. }
             | Self::AlreadyDecided { state, .. }
-            | Self::OperationTaken { state, .. } => state,
+            | Self::OperationTaken { state, .. }
+            | Self::OperationSealed { state, .. } => state,
         }
     }
 }

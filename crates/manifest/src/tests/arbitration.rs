@@ -22,6 +22,9 @@ enum Other {
     /// Inherited through a clone of the branch, so it does not count.
     CommittedElsewhere,
     Aborted,
+    Sealed,
+    /// The same name on another incarnation of the branch is another operation.
+    SealedElsewhere,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,18 +33,26 @@ enum Expected {
     Converged,
     AlreadyDecided,
     OperationTaken,
+    OperationSealed,
     Stale,
 }
 
 const OWN: [Own; 4] = [Own::None, Own::Committed, Own::Aborted, Own::RolledBack];
-const OTHER: [Other; 4] =
-    [Other::None, Other::Committed, Other::CommittedElsewhere, Other::Aborted];
+const OTHER: [Other; 6] = [
+    Other::None,
+    Other::Committed,
+    Other::CommittedElsewhere,
+    Other::Aborted,
+    Other::Sealed,
+    Other::SealedElsewhere,
+];
 
 fn expected(own: Own, other: Other, holds: bool) -> Expected {
     match (own, other, holds) {
         (Own::Committed, ..) => Expected::Converged,
         (Own::Aborted | Own::RolledBack, ..) => Expected::AlreadyDecided,
         (Own::None, Other::Committed, _) => Expected::OperationTaken,
+        (Own::None, Other::Sealed, _) => Expected::OperationSealed,
         (Own::None, _, true) => Expected::Publish,
         (Own::None, _, false) => Expected::Stale,
     }
@@ -53,6 +64,7 @@ fn class(verdict: &CommitVerdict) -> Expected {
         CommitVerdict::Converged(_) => Expected::Converged,
         CommitVerdict::AlreadyDecided(_) => Expected::AlreadyDecided,
         CommitVerdict::OperationTaken(_) => Expected::OperationTaken,
+        CommitVerdict::OperationSealed(_) => Expected::OperationSealed,
         CommitVerdict::Stale(_) => Expected::Stale,
     }
 }
@@ -61,7 +73,7 @@ fn row(of: AttemptId, write: &Write, record: u64, kind: OutcomeKind) -> OutcomeR
     OutcomeRow {
         attempt: of,
         operation: write.intent.operation.clone(),
-        request: write.intent.request,
+        request: (!matches!(kind, OutcomeKind::Sealed { .. })).then_some(write.intent.request),
         branch_record: record,
         manifest_version: 2,
         kind,
@@ -86,6 +98,8 @@ fn other_rows(other: Other, write: &Write) -> Vec<OutcomeRow> {
         Other::Committed => row(0, committed()),
         Other::CommittedElsewhere => row(3, committed()),
         Other::Aborted => row(0, aborted()),
+        Other::Sealed => row(0, sealed()),
+        Other::SealedElsewhere => row(3, sealed()),
     }
 }
 
@@ -95,6 +109,10 @@ fn committed() -> OutcomeKind {
 
 fn aborted() -> OutcomeKind {
     OutcomeKind::Aborted { by: ProcessInstanceId::from_u128(1), reason: String::new() }
+}
+
+fn sealed() -> OutcomeKind {
+    OutcomeKind::Sealed { by: ProcessInstanceId::from_u128(1), reason: String::new() }
 }
 
 #[tokio::test]
@@ -123,7 +141,7 @@ async fn every_combination_is_judged_as_the_rules_say() {
             cells += 1;
         }
     }
-    assert_eq!(cells, 64);
+    assert_eq!(cells, 96);
 }
 
 fn combinations() -> impl Iterator<Item = (Own, Other, bool)> {

@@ -43,7 +43,7 @@ async fn a_commit_makes_its_heads_lineage_and_outcome_visible_at_once() {
     assert_eq!(*fresh.base().head(table(3)), TableHeadToken::Absent);
     let outcome = fresh.outcome_of_operation(&write.intent.operation).await.unwrap().unwrap();
     assert_eq!(outcome.commit(), Some(write.intent.lineage.commit));
-    assert_eq!(outcome.request, write.intent.request);
+    assert_eq!(outcome.request, Some(write.intent.request));
 }
 
 #[tokio::test]

@@ -255,6 +255,11 @@ impl Write {
         }
     }
 
+    pub(super) fn roll_forward(&self, by: u128) -> Transition<'_> {
+        let by = ProcessInstanceId::from_u128(by);
+        Transition::RollForward { intent: &self.intent, delta: &self.delta, by }
+    }
+
     /// Publishes and expects to have committed.
     pub(super) async fn commit(&self, on: &Manifest, base: &ManifestState) -> ManifestState {
         match on.publish(self.transition(), base).await.unwrap() {
@@ -264,6 +269,16 @@ impl Write {
             }
             other => panic!("not committed: {other:?}"),
         }
+    }
+}
+
+/// A seal of an operation under an id of its own.
+pub(super) fn seal(name: &str, n: u128) -> Transition<'static> {
+    Transition::Seal {
+        operation: operation(name),
+        attempt: attempt(n),
+        by: ProcessInstanceId::from_u128(99),
+        reason: "sent again elsewhere".to_owned(),
     }
 }
 
