@@ -271,6 +271,7 @@ mod tests {
             "key_missing",
             "expected_head",
             "operation_reused",
+            "operation_sealed",
             "retries_exhausted",
             "internal",
             "injected",

@@ -17,14 +17,15 @@ use graphwrite_substrate::Store;
 
 use crate::core::Core;
 use crate::operation::{Caller, Work, schema_of};
+use crate::outcome::outcome;
 use crate::recover::{PendingIntents, RecoverRequest, pending, recover};
 use crate::report::{CommitInfo, StatusReport, VerifyReport};
 use crate::status::status;
 use crate::verify::verify;
 use crate::write::write;
 use crate::{
-    Activity, CreateError, GraphOptions, LoadRequest, OpenError, ReadError, RecoverError, Snapshot,
-    WriteError,
+    Activity, CreateError, GraphOptions, LoadRequest, OpenError, OperationOutcome, OutcomeError,
+    OutcomeRequest, ReadError, RecoverError, Snapshot, WriteError,
 };
 
 /// A graph: many tables, one authority. Cheap to clone; clones share everything.
@@ -100,6 +101,19 @@ impl Graph {
     /// Erased here, so that a caller may spawn or box it without a higher recursion limit of its own.
     fn write(&self, asked: (Work, Caller)) -> BoxFuture<'_, Result<WriteOutcome, WriteError>> {
         Box::pin(write(&self.core, asked))
+    }
+
+    /// What became of a request, from its operation id alone, in any process (RFC 2.5). With `seal`,
+    /// a request that has not committed never will.
+    ///
+    /// # Errors
+    /// Why no answer is claimed. Only [`OutcomeError::SealUnknown`] leaves open whether something was
+    /// written.
+    pub fn outcome(
+        &self,
+        request: OutcomeRequest,
+    ) -> BoxFuture<'_, Result<OperationOutcome, OutcomeError>> {
+        Box::pin(outcome(&self.core, request))
     }
 
     /// A builder for the rows of a load, which checks them against the accepted schema.

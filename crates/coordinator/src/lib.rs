@@ -20,6 +20,7 @@ mod hooks;
 mod lane;
 mod operation;
 mod options;
+mod outcome;
 mod port;
 mod process;
 mod progress;
@@ -43,6 +44,7 @@ pub use error::{CreateError, InitError, OpenError, ReadError, WriteError, WriteE
 pub use graph::Graph;
 pub use hooks::{Hooks, Injected, NoHooks};
 pub use options::GraphOptions;
+pub use outcome::{OperationOutcome, OutcomeError, OutcomeRequest};
 pub use port::PortError;
 pub use process::ProcessContext;
 pub use recover::{PendingIntents, RecoverError, RecoverMode, RecoverRequest};

@@ -4,7 +4,7 @@
 use graphwrite_adapters::{
     LoadAdapter, LoadInput, LoadMode, PrepareContext, PrepareError, WritePlan, request_digest,
 };
-use graphwrite_manifest::ManifestState;
+use graphwrite_manifest::{ManifestState, OutcomeRow};
 use graphwrite_protocol_types::{
     AttemptId, Conflict, Footprint, GraphHeadToken, OperationId, RequestDigest, TableIdentity,
     WriteOutcome, WriterKind,
@@ -94,6 +94,11 @@ impl Write {
         Self { operation, digest: work.digest(), work, caller }
     }
 
+    /// Whether the caller chose the id, so that it may have been used before.
+    pub(crate) fn is_callers_id(&self) -> bool {
+        self.caller.operation.is_some()
+    }
+
     pub(crate) fn writer(&self) -> WriterKind {
         self.work.writer()
     }
@@ -105,7 +110,7 @@ impl Write {
         state: &ManifestState,
         restarts: u32,
     ) -> Result<Option<WriteOutcome>, WriteErrorKind> {
-        if (self.caller.operation.is_some() || restarts > 0)
+        if (self.is_callers_id() || restarts > 0)
             && let Some(outcome) = self.earlier_commit(state).await?
         {
             return Ok(Some(outcome));
@@ -125,8 +130,11 @@ impl Write {
         state: &ManifestState,
     ) -> Result<Option<WriteOutcome>, WriteErrorKind> {
         let Some(row) = state.outcome_of_operation(&self.operation).await? else { return Ok(None) };
+        if let Some(conflict) = sealed(&row) {
+            return Ok(Some(WriteOutcome::Conflict(conflict)));
+        }
         let Some(commit) = row.commit() else { return Ok(None) };
-        if row.request != self.digest {
+        if row.request != Some(self.digest) {
             return Ok(Some(WriteOutcome::Conflict(Conflict::OperationReused { commit })));
         }
         let commit = state.commit(commit).await?.ok_or_else(|| WriteErrorKind::Internal {
@@ -134,6 +142,14 @@ impl Write {
         })?;
         let receipt = receipt_of_commit(&commit, &state.base().branch, 0);
         Ok(Some(WriteOutcome::Committed(receipt)))
+    }
+
+    /// `outcome`, saying of an unknown fate whether the request may be sent again as it is.
+    pub(crate) fn told_in(&self, mut outcome: WriteOutcome) -> WriteOutcome {
+        if let WriteOutcome::OutcomeUnknown(unknown) = &mut outcome {
+            unknown.is_callers_id = self.is_callers_id();
+        }
+        outcome
     }
 
     pub(crate) async fn prepare(
@@ -181,6 +197,11 @@ fn concerned(schema: &GraphSchema, touch: Touch) -> Vec<TableIdentity> {
         .edges_touching(declared.identity.table)
         .filter(|edge| touch.removes || edge.edge().is_some_and(|edge| edge.cardinality.min > 0));
     nodes.chain(edges).map(|concerned| concerned.identity).collect()
+}
+
+/// What a seal says to every attempt of its operation.
+pub(crate) fn sealed(row: &OutcomeRow) -> Option<Conflict> {
+    row.sealed().map(|reason| Conflict::OperationSealed { reason: reason.to_owned() })
 }
 
 pub(crate) fn schema_of(state: &ManifestState) -> Result<GraphSchema, ReadError> {

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphwrite_manifest::{ManifestError, ManifestState, OutcomeKind, PublishOutcome, Transition};
+use graphwrite_manifest::{
+    ManifestError, ManifestState, OutcomeKind, OutcomeRow, PublishOutcome, Transition,
+};
 use graphwrite_protocol_types::{
     AttemptId, BranchToken, Effect, Failpoint, Full, Intent, ManifestDelta, Pin, TxUuid,
 };
@@ -132,6 +134,25 @@ fn recorded(outcome: &PublishOutcome) -> Recorded {
     }
 }
 
+fn attempt_outcome(row: &OutcomeRow) -> AttemptOutcome {
+    match (row.commit(), &row.kind) {
+        (Some(commit), _) => AttemptOutcome::Committed { commit },
+        (None, OutcomeKind::RolledBack) => AttemptOutcome::RolledBack,
+        (None, _) => AttemptOutcome::Aborted,
+    }
+}
+
+/// What the row that speaks for the operation says to an attempt that is not its own.
+fn operation_outcome(intent: &Intent, row: Option<&OutcomeRow>) -> OperationOutcome {
+    match row {
+        Some(row) if row.sealed().is_some() => OperationOutcome::Sealed,
+        Some(row) if row.attempt != intent.attempt && row.commit().is_some() => {
+            OperationOutcome::CommittedElsewhere
+        }
+        _ => OperationOutcome::None,
+    }
+}
+
 fn effect_of(intent: &Intent, effect: u32) -> Result<&Effect, PortError> {
     let known = intent.effects.get(effect as usize);
     known.ok_or(PortError::NoSuchEffect { attempt: intent.attempt, effect })
@@ -217,23 +238,12 @@ impl RecoveryPort for Port {
 
     async fn authority(&self, intent: &Intent) -> Result<AuthorityFacts, PortError> {
         let state = self.core.manifest.state().await?;
-        let own = state.outcome_of_attempt(intent.attempt).await?.map(|row| row.kind);
+        let own = state.outcome_of_attempt(intent.attempt).await?;
         let other = state.outcome_of_operation(&intent.operation).await?;
-        let elsewhere =
-            other.is_some_and(|row| row.attempt != intent.attempt && row.commit().is_some());
         Ok(AuthorityFacts {
             authority: Authority::Branch(Box::new(state.base().clone())),
-            outcome: match own {
-                None => AttemptOutcome::None,
-                Some(OutcomeKind::Committed { commit }) => AttemptOutcome::Committed { commit },
-                Some(OutcomeKind::RolledBack) => AttemptOutcome::RolledBack,
-                Some(_) => AttemptOutcome::Aborted,
-            },
-            operation: if elsewhere {
-                OperationOutcome::CommittedElsewhere
-            } else {
-                OperationOutcome::None
-            },
+            outcome: own.map_or(AttemptOutcome::None, |row| attempt_outcome(&row)),
+            operation: operation_outcome(intent, other.as_ref()),
         })
     }
 
@@ -325,7 +335,8 @@ impl RecoveryPort for Port {
         over: &Pin,
         delta: &ManifestDelta,
     ) -> Result<Recorded, PortError> {
-        self.record_row(over, Transition::Commit { intent, delta }).await
+        let by = self.core.options.process.instance();
+        self.record_row(over, Transition::RollForward { intent, delta, by }).await
     }
 
     async fn retire(&self, _: Publishing<'_>, attempt: AttemptId, records: &RecordSet) -> Retired {

@@ -10,6 +10,7 @@ use crate::Injected;
 use crate::core::Core;
 use crate::error::WriteErrorKind;
 use crate::held::Held;
+use crate::operation::sealed;
 use crate::port::Port;
 use crate::receipt::receipt_of_commit;
 use crate::restart::{Attempted, Obstacle, Setback};
@@ -91,11 +92,11 @@ async fn answer(
         Resolution::Vanished => {
             match core.manifest.state().await?.outcome_of_attempt(intent.attempt).await? {
                 Some(row) if row.commit().is_some() => committed(core, intent, restarts).await,
-                _ => Ok(Attempted::Again(Obstacle::Overtaken(setback))),
+                _ => without_effect(core, intent, setback).await,
             }
         }
         Resolution::RolledBack { .. } | Resolution::Empty { .. } | Resolution::Discarded { .. } => {
-            Ok(Attempted::Again(Obstacle::Overtaken(setback)))
+            without_effect(core, intent, setback).await
         }
         Resolution::Waiting(_) => Ok(Attempted::done(unknown(intent, setback.text))),
         Resolution::Stopped(stopped) if stopped.aborted => {
@@ -110,6 +111,21 @@ async fn answer(
             Ok(Attempted::done(unknown(intent, format!("{}; {}", setback.text, stopped.reason))))
         }
     }
+}
+
+/// An attempt that is over and took nothing with it is followed by another, unless its operation was
+/// sealed: then no attempt can commit.
+async fn without_effect(
+    core: &Core,
+    intent: &Intent,
+    setback: Setback,
+) -> Result<Attempted, WriteErrorKind> {
+    let state = core.manifest.known_state();
+    let decided = state.outcome_of_operation(&intent.operation).await?;
+    Ok(match decided.as_ref().and_then(sealed) {
+        Some(conflict) => Attempted::done(WriteOutcome::Conflict(conflict)),
+        None => Attempted::Again(Obstacle::Overtaken(setback)),
+    })
 }
 
 async fn committed(
@@ -139,6 +155,8 @@ fn unknown(intent: &Intent, cause: String) -> WriteOutcome {
         operation: intent.operation.clone(),
         attempt: intent.attempt,
         branch: intent.branch.clone(),
+        // An intent does not say it; whoever holds the request does.
+        is_callers_id: false,
         cause,
     })
 }

@@ -25,7 +25,7 @@ use crate::error::WriteErrorKind;
 use crate::healed::Healed;
 use crate::held::{Held, acquire};
 use crate::lane::enter_lane;
-use crate::operation::{Caller, Work, Write};
+use crate::operation::{Caller, Work, Write, sealed};
 use crate::process::LiveAttempt;
 use crate::progress::Progress;
 use crate::receipt::{receipt_of_commit, receipt_of_no_change};
@@ -66,7 +66,7 @@ async fn attempts(core: &Arc<Core>, write: &Write) -> Result<WriteOutcome, Write
         let attempted = attempted.instrument(trace.span()).await;
         trace.ended(&attempted);
         match attempted.map_err(|kind| kind.of(&write.operation))? {
-            Attempted::Done(outcome) => return Ok(healed.told_in(*outcome)),
+            Attempted::Done(outcome) => return Ok(write.told_in(healed.told_in(*outcome))),
             Attempted::Again(obstacle) if restarts >= core.options.restarts_max => {
                 return give_up(restarts + 1, obstacle).map_err(|kind| kind.of(&write.operation));
             }
@@ -156,6 +156,9 @@ async fn revalidate(
     let (observed, fresh) = observe(core, gated.write()).await?;
     // The operation's rows that came since B are searched like every other member (K2).
     let elsewhere = fresh.outcome_of_operation_since(base, &write.operation).await?;
+    if let Some(conflict) = elsewhere.as_ref().and_then(sealed) {
+        return Ok(ControlFlow::Break(Attempted::done(WriteOutcome::Conflict(conflict))));
+    }
     if let Some(commit) = elsewhere.and_then(|row| row.commit()) {
         let text = format!("the operation was committed meanwhile, as {commit}");
         let obstacle = Obstacle::overtaken(RestartReason::OperationDecided, text);
@@ -180,6 +183,7 @@ async fn in_own_task(
         operation: write.operation.clone(),
         attempt: revalidated.write().attempt,
         branch: revalidated.write().base.branch.clone(),
+        is_callers_id: write.is_callers_id(),
         cause: "the task of the attempt ended without an answer".to_owned(),
     };
     let (answer, answered) = oneshot::channel();
@@ -322,6 +326,9 @@ async fn publish(
         }
         Ok(PublishOutcome::OperationTaken { .. }) => {
             (OperationDecided, "the same operation was committed by another attempt".to_owned())
+        }
+        Ok(PublishOutcome::OperationSealed { .. }) => {
+            (OperationDecided, "the operation was sealed".to_owned())
         }
         Ok(other) => (NotPublished, format!("the manifest answered {other:?}")),
         Err(ManifestError::Unknown { cause, .. }) => (NotPublished, cause.to_string()),

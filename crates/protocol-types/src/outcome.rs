@@ -119,6 +119,11 @@ pub enum Conflict {
         /// The commit that carries the id.
         commit: CommitId,
     },
+    /// The operation was sealed: no attempt of it will ever commit (design 01 section 5).
+    OperationSealed {
+        /// Why, in the words of whoever sealed it.
+        reason: String,
+    },
     /// Others kept changing what the request depends on.
     RetriesExhausted {
         /// How many attempts were made.
@@ -183,6 +188,9 @@ pub struct Unknown {
     pub attempt: AttemptId,
     /// The branch's incarnation, the scope of `operation`.
     pub branch: BranchToken,
+    /// Whether the caller chose `operation`. Then the same request carries the same id, and sending
+    /// it again cannot apply it twice; an id that was minted for the call is another one next time.
+    pub is_callers_id: bool,
     /// What stood in the way.
     pub cause: String,
 }
@@ -203,10 +211,8 @@ impl Answer for WriteOutcome {
         match self {
             Self::Conflict(conflict) => conflict.may_retry(),
             Self::Contended(_) => true,
-            Self::Committed(_)
-            | Self::NoChange(_)
-            | Self::RecoveryRequired(_)
-            | Self::OutcomeUnknown(_) => false,
+            Self::OutcomeUnknown(unknown) => unknown.is_callers_id,
+            Self::Committed(_) | Self::NoChange(_) | Self::RecoveryRequired(_) => false,
         }
     }
 
@@ -226,11 +232,14 @@ impl Answer for WriteOutcome {
                  <graph> {} --full --owner-is-dead`",
                 contention.retry_after_ms, contention.attempt
             ),
-            Self::OutcomeUnknown(_) => {
-                "the next write settles it; `graphwrite commit log <graph>` then shows whether the \
-                 operation committed"
-                    .into()
-            }
+            Self::OutcomeUnknown(Unknown { operation, is_callers_id: true, .. }) => format!(
+                "send the request again under the same operation id, which cannot apply it twice, or \
+                 ask `graphwrite outcome <graph> {operation}`"
+            ),
+            Self::OutcomeUnknown(Unknown { operation, .. }) => format!(
+                "ask `graphwrite outcome <graph> {operation}`; to send the request again, send it \
+                 with `--operation-id {operation}`, or it may be applied twice"
+            ),
         }
     }
 }
@@ -242,6 +251,7 @@ impl Answer for Conflict {
             Self::KeyMissing { .. } => "key_missing",
             Self::ExpectedHead { .. } => "expected_head",
             Self::OperationReused { .. } => "operation_reused",
+            Self::OperationSealed { .. } => "operation_sealed",
             Self::RetriesExhausted { .. } => "retries_exhausted",
         }
     }
@@ -268,6 +278,11 @@ impl Answer for Conflict {
             }
             Self::OperationReused { .. } => {
                 "the graph is unchanged; choose another operation id for another request".into()
+            }
+            Self::OperationSealed { .. } => {
+                "the graph is unchanged by this request; if it is to be carried out after all, send it \
+                 under another operation id"
+                    .into()
             }
             Self::RetriesExhausted { .. } => {
                 "the graph is unchanged by this request; send it again".into()
@@ -297,6 +312,9 @@ impl std::fmt::Display for Conflict {
             ),
             Self::OperationReused { commit } => {
                 write!(f, "the operation id was used for another request, commit {commit}")
+            }
+            Self::OperationSealed { reason } => {
+                write!(f, "the operation was sealed and will never commit: {reason}")
             }
             Self::RetriesExhausted { attempts, last } => {
                 write!(f, "gave up after {attempts} attempts: {last}")

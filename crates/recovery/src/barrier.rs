@@ -46,6 +46,15 @@ pub struct BlockingObject {
     pub remedy: &'static str,
 }
 
+impl BlockingObject {
+    /// A record of `attempt` that does not decode.
+    pub fn unreadable(object: String, attempt: AttemptId, reason: String) -> Self {
+        let remedy = "If a newer build wrote it, use that build; if it is damaged, restore it from a \
+                      backup";
+        Self { object, attempt: Some(attempt), reason, remedy }
+    }
+}
+
 /// What a barrier found and did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BarrierReport {
@@ -244,13 +253,7 @@ impl<P: RecoveryPort, L: LocalProcess> Barrier<'_, P, L> {
             }
             LoadedIntent::Vanished => Ok(None),
             LoadedIntent::Unreadable { object, reason } => {
-                pass.blocking.push(BlockingObject {
-                    object,
-                    attempt: Some(attempt),
-                    reason,
-                    remedy: "If a newer build wrote it, use that build; if it is damaged, restore \
-                             it from a backup",
-                });
+                pass.blocking.push(BlockingObject::unreadable(object, attempt, reason));
                 Ok(None)
             }
         }

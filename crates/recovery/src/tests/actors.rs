@@ -206,6 +206,17 @@ pub(crate) fn later_writer<'a>(port: &'a ModelPort, intent: &'a Intent) -> Actor
     })
 }
 
+/// Somebody who seals the operation.
+pub(crate) fn sealer<'a>(port: &'a ModelPort) -> Actor<'a> {
+    Box::pin(async move {
+        if port.turn().await.is_err() {
+            return Said::Died;
+        }
+        port.lock().seal();
+        Said::Done
+    })
+}
+
 /// A barrier of a fresh process that waits for nobody.
 pub(crate) fn barrier(world: &Shared) -> Result<BarrierReport, String> {
     let port = ModelPort::new(world, 90, Fault::None);

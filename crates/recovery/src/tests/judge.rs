@@ -125,6 +125,9 @@ pub(crate) fn judge(start: &Start, world: &Shared, said: &[Said]) -> Result<(), 
         return Err(format!("two decisions: {:?}", world.history));
     }
     let committed = world.history.contains(&"committed");
+    if committed && world.operation == OperationOutcome::Sealed {
+        return Err("a sealed operation committed".into());
+    }
     let acknowledged = said.contains(&Said::Committed);
     if acknowledged && !committed {
         return Err("an acknowledged commit is lost".into());

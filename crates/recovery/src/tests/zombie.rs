@@ -1,7 +1,9 @@
 //! Recovery beside others: a writer that wakes up at any point, a second recoverer, and somebody
 //! who uses the graph meanwhile. Every schedule with two switches is run.
 
-use super::actors::{Actor, Said, careful_writer, later_writer, recoverer, run, share, writer};
+use super::actors::{
+    Actor, Said, careful_writer, later_writer, recoverer, run, sealer, share, writer,
+};
 use super::defect::Defect;
 use super::judge::{Start, judge, plans, start_named, starts};
 use super::model_port::{Fault, ModelPort};
@@ -23,6 +25,10 @@ fn a_careful_writer<'a>(port: &'a ModelPort, start: &'a Start, _: Defect) -> Act
 
 fn somebody_else<'a>(port: &'a ModelPort, start: &'a Start, _: Defect) -> Actor<'a> {
     later_writer(port, &start.intent)
+}
+
+fn a_sealer<'a>(port: &'a ModelPort, _: &'a Start, _: Defect) -> Actor<'a> {
+    sealer(port)
 }
 
 /// Runs `cast` from `start` under `schedule` and judges; also says how often each was polled.
@@ -124,6 +130,36 @@ fn two_recoverers_agree() {
 #[test]
 fn a_zombie_wakes_up_beside_two_recoverers() {
     never_fails(&few_starts(), &[a_recoverer, a_writer, a_recoverer], 3_000);
+}
+
+#[test]
+fn a_seal_may_come_at_any_point_of_a_write() {
+    never_fails(&small_starts(), &[a_writer, a_sealer], 500);
+    never_fails(&small_starts(), &[a_careful_writer, a_sealer], 1_000);
+}
+
+#[test]
+fn a_seal_may_come_at_any_point_of_a_recovery() {
+    never_fails(&small_starts(), &[a_recoverer, a_sealer], 1_000);
+    never_fails(&few_starts(), &[a_sealer, a_recoverer, a_writer], 500);
+    never_fails(&few_starts(), &[a_recoverer, a_writer, a_sealer], 3_000);
+}
+
+/// Both ends are met, or the schedules would prove little.
+#[test]
+fn a_seal_wins_over_a_complete_attempt_and_loses_to_its_commit() {
+    let start = start_named(&[EffectKind::Staged], &[Some(1)]);
+    let wins = |calls: usize| {
+        let world = share(&start.world);
+        let (one, other) =
+            (ModelPort::new(&world, 1, Fault::None), ModelPort::new(&world, 2, Fault::None));
+        let cast = vec![a_recoverer(&one, &start, Defect::None), sealer(&other)];
+        let said = run(cast, &[vec![0; calls], vec![1; 4]].concat()).0;
+        matches!(said[0], Said::Resolved(crate::Resolution::RolledBack { .. }))
+    };
+    let outcomes: Vec<bool> = (0..30).map(wins).collect();
+    assert!(outcomes[0], "a sealed attempt is published");
+    assert!(!outcomes[29], "a committed attempt is taken back");
 }
 
 #[test]
