@@ -252,6 +252,7 @@ impl RecoveryPort for Port {
         _: &Full,
         intent: &Intent,
         over: &Pin,
+        reason: &str,
     ) -> Result<Recorded, PortError> {
         let by = self.core.options.process.instance();
         let transition = Transition::Abort {
@@ -259,7 +260,7 @@ impl RecoveryPort for Port {
             operation: intent.operation.clone(),
             request: intent.request,
             by,
-            reason: "resolved by recovery".to_owned(),
+            reason: reason.to_owned(),
         };
         self.record_row(over, transition).await
     }

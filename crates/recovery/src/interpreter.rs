@@ -216,7 +216,8 @@ impl<'a, P: RecoveryPort> Interpreter<'a, P> {
         if self.port.load_intent(intent.attempt).await? == LoadedIntent::Vanished {
             return Ok(Next::End(Resolution::Vanished));
         }
-        let recorded = self.port.record_aborted(full, intent, over).await?;
+        let reason = look.judgement.summary.obstacle();
+        let recorded = self.port.record_aborted(full, intent, over, reason).await?;
         if matches!(recorded, Recorded::Landed(_)) {
             self.port.reach(Failpoint::RecoveryPostAbort).await?;
         }

@@ -186,12 +186,14 @@ pub trait RecoveryPort: Sync {
         intent: &Intent,
     ) -> impl Future<Output = Result<AuthorityFacts, Self::Error>> + Send;
 
-    /// Makes `aborted` durable. To be arbitrated: the attempt has no terminal row.
+    /// Makes `aborted` durable, with the reason for the audit. To be arbitrated: the attempt has no
+    /// terminal row.
     fn record_aborted(
         &self,
         full: &Full,
         intent: &Intent,
         over: &Pin,
+        reason: &str,
     ) -> impl Future<Output = Result<Recorded, Self::Error>> + Send;
 
     /// Lands an `Append` of no fragments at `read_version + 1` with this transaction, or nothing.

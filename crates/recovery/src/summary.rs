@@ -149,6 +149,31 @@ impl Summary {
     }
 }
 
+impl Summary {
+    /// What keeps the attempt from being published, for the audit: the first of the conditions of
+    /// rule 6 that does not hold.
+    pub fn obstacle(&self) -> &'static str {
+        match self.operation {
+            OperationClass::Sealed => return "its operation was sealed",
+            OperationClass::CommittedElsewhere => {
+                return "another attempt of its operation has committed";
+            }
+            OperationClass::Free => {}
+        }
+        if self.shape != Shape::Complete {
+            "not all that it planned has landed"
+        } else if !self.confirmed {
+            "what landed is not confirmed to be all"
+        } else if !self.files {
+            "data files that it landed are missing"
+        } else if !self.read_set {
+            "something that it read has changed since"
+        } else {
+            "nothing"
+        }
+    }
+}
+
 fn branch_class(case: &Case<'_>) -> BranchClass {
     match &case.authority.authority {
         Authority::BranchGone => BranchClass::Gone,

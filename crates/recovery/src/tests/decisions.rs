@@ -211,6 +211,36 @@ pub(crate) fn page() -> String {
     [HEAD, &rules(), SECOND, &table_of_refs(), THIRD, &table_of_names()].concat()
 }
 
+/// An attempt is aborted for the reason that the audit gets: of an undecided attempt that is not
+/// waited for, rule 6 decides exactly when there is no obstacle.
+#[test]
+fn an_attempt_goes_forward_exactly_when_there_is_no_obstacle() {
+    let columns = summary_columns();
+    let sizes: Vec<usize> = columns.iter().map(|column| column.values.len()).collect();
+    let mut reasons = BTreeSet::new();
+    for cell in 0..sizes.iter().product::<usize>() {
+        let mut rest = cell;
+        let at: Vec<usize> = sizes
+            .iter()
+            .map(|size| {
+                let digit = rest % size;
+                rest /= size;
+                digit
+            })
+            .collect();
+        let summary = summary_at(&at);
+        let is_free = summary.outcome == OutcomeClass::Undecided
+            && summary.branch == BranchClass::Named
+            && summary.owner == OwnerClass::Free;
+        if is_free {
+            let forward = decide(&summary).1 == Verdict::RollForward;
+            assert_eq!(forward, summary.obstacle() == "nothing", "{summary:?}");
+            reasons.insert(summary.obstacle());
+        }
+    }
+    assert_eq!(reasons.len(), 7, "{reasons:?}");
+}
+
 #[test]
 fn the_page_of_decisions_is_what_the_rules_decide() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/recovery-decisions.md");

@@ -239,7 +239,9 @@ impl RecoveryPort for ModelPort {
         _: &Full,
         intent: &Intent,
         over: &Pin,
+        reason: &str,
     ) -> Result<Recorded, Died> {
+        assert_ne!(reason, "nothing", "a complete attempt is aborted");
         let by = self.nonce(intent.attempt);
         self.manifest(intent, Change::Aborted { over: over.version, by }).await
     }
