@@ -11,6 +11,7 @@ mod costs;
 mod crash;
 mod judge;
 mod model;
+mod outcome;
 mod process;
 mod progress;
 mod races;
