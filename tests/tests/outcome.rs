@@ -518,7 +518,7 @@ async fn a_record_that_cannot_be_understood_keeps_unknown_from_being_claimed_but
     let heard = send(&graph, stage.scenario, &id()).await;
     let damaged = "_recovery/main/00000000000000000000000001.intent";
     let by = graphwrite_protocol_types::AttemptId::from_u128(1);
-    store.put_if_absent(damaged, b"damaged".as_slice().into(), by).await.unwrap();
+    let _ = store.put_if_absent(damaged, b"damaged".as_slice().into(), by).await.unwrap();
     let OperationOutcome::Committed(found) = ask(&graph).await else { panic!() };
     assert_eq!(found.commit, receipt(&heard).commit);
     let other = OutcomeRequest::new("another-request".parse().unwrap());

@@ -52,6 +52,8 @@ pub(crate) enum Command {
     /// Look at writes that were interrupted, and resolve them
     #[command(subcommand)]
     Intent(IntentCommand),
+    /// Say what became of a request, from its operation id: committed, aborted, pending or unknown
+    Outcome(OutcomeArgs),
     /// Check everything, reading only; exits with 1 if something is wrong
     Verify(GraphArgs),
     /// Show the version of this tool and of the format that it writes
@@ -255,6 +257,24 @@ pub(crate) struct ResolveMode {
     /// Finish what can be finished, take the rest back
     #[arg(long)]
     pub(crate) full: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OutcomeArgs {
+    /// Directory of the graph
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) graph: String,
+    /// The request: the key that it was sent with, or the id that its receipt or error named
+    #[arg(value_name = "OPERATION")]
+    pub(crate) operation: OperationId,
+    /// The branch that it was sent to
+    #[arg(long, value_name = "BRANCH", default_value = "main")]
+    pub(crate) branch: String,
+    /// If it has not committed, decide that it never will; whatever is left of it is then taken back
+    #[arg(long)]
+    pub(crate) seal: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]

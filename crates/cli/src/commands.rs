@@ -7,6 +7,7 @@ mod intents;
 mod load;
 mod look;
 mod open;
+mod outcome;
 mod write;
 
 use std::time::Duration;
@@ -33,6 +34,7 @@ pub(crate) fn style(cli: &Cli, around: &Surroundings) -> Style {
         Command::Intent(IntentCommand::List(args)) => args.output,
         Command::Intent(IntentCommand::Show(args) | IntentCommand::Explain(args)) => args.output,
         Command::Intent(IntentCommand::Resolve(args)) => args.output,
+        Command::Outcome(args) => args.output,
         Command::Version(args) => args.output,
     };
     Style::of(output, cli.color, around)
@@ -68,6 +70,7 @@ async fn dispatch(command: Command, style: Style, io: &mut Io<'_>) -> Result<Exi
         Command::Intent(IntentCommand::Show(args)) => intents::show(&args, style, io).await,
         Command::Intent(IntentCommand::Explain(args)) => intents::explain(&args, style, io).await,
         Command::Intent(IntentCommand::Resolve(args)) => intents::resolve(&args, style, io).await,
+        Command::Outcome(args) => outcome::outcome(&args, style, io).await,
         Command::Version(_) => answer(&Version::of_this_build(), style, io),
     }
 }

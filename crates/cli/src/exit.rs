@@ -77,11 +77,11 @@ impl Exit {
         match self {
             Self::Done => "done, or already so",
             Self::Negative => {
-                "the answer is negative: `verify` found faults, no such commit or intent"
+                "the answer is negative: `verify` found faults, a request did not commit, no such commit or intent"
             }
             Self::Usage => "the command line is not valid",
             Self::Recovery => {
-                "recovery required or contended: an earlier write is unresolved or still running"
+                "recovery required or contended: a write is unresolved or still running"
             }
             Self::Conflict => {
                 "conflict or lost precondition: the key exists, the head moved, the operation id is taken"
@@ -89,7 +89,7 @@ impl Exit {
             Self::Refused => {
                 "refused: invalid rows or schema, not a graph, graph exists, unknown format"
             }
-            Self::Unknown => "outcome unknown: the next write settles it",
+            Self::Unknown => "outcome unknown: `graphwrite outcome` and the next write settle it",
             Self::Storage => {
                 "storage failed or cannot be reached: no space, no permission, no answer"
             }

@@ -99,6 +99,12 @@ impl Failure {
         self.effect(Effect::Committed).help(help)
     }
 
+    /// The same failure of a run that has sealed an operation, or found that it is committed.
+    pub(crate) fn after_seal(self, operation: impl fmt::Display) -> Self {
+        let help = "the question is decided; only the answer was lost: ask again without `--seal`";
+        self.effect(Effect::Unknown).operation(operation).help(help)
+    }
+
     /// The same failure of a run whose write is already visible.
     pub(crate) fn after_commit(self, operation: &str, commit: Option<&str>) -> Self {
         let commit = commit.map(|id| format!(" as commit {id}")).unwrap_or_default();

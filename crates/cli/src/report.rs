@@ -4,6 +4,7 @@
 mod commit;
 mod created;
 mod intent;
+mod outcome;
 mod receipt;
 mod recovered;
 mod status;
@@ -16,6 +17,7 @@ pub(crate) use created::Created;
 pub(crate) use intent::{
     Explanation, IntentList, IntentRecord, Owner, Resolution, ResolutionEntry,
 };
+pub(crate) use outcome::OutcomeReport;
 pub(crate) use receipt::ReceiptReport;
 pub(crate) use status::{PendingEntry, Sample, Status, TableState};
 #[cfg(test)]

@@ -76,9 +76,9 @@ pub enum OutcomeError {
     #[error("`{}` of the question is not the branch `{}` of this graph", .asked.name, .found.name)]
     OtherIncarnation {
         /// The token of the question.
-        asked: BranchToken,
+        asked: Box<BranchToken>,
         /// The branch that this handle has open.
-        found: BranchToken,
+        found: Box<BranchToken>,
     },
     /// Nothing decides the operation, and a record that may be its intent cannot be understood.
     #[error("a pending intent may be the operation's: {0}")]
@@ -169,6 +169,7 @@ pub(crate) async fn outcome(
 ) -> Result<OperationOutcome, OutcomeError> {
     let found = core.branch();
     if let Some(asked) = request.branch.filter(|asked| *asked != found) {
+        let (asked, found) = (Box::new(asked), Box::new(found));
         return Err(OutcomeError::OtherIncarnation { asked, found });
     }
     match (request.seal, core.purpose) {

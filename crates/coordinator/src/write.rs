@@ -183,7 +183,8 @@ async fn in_own_task(
         operation: write.operation.clone(),
         attempt: revalidated.write().attempt,
         branch: revalidated.write().base.branch.clone(),
-        is_callers_id: write.is_callers_id(),
+        // Whoever holds the request says it.
+        is_callers_id: false,
         cause: "the task of the attempt ended without an answer".to_owned(),
     };
     let (answer, answered) = oneshot::channel();

@@ -63,6 +63,11 @@ pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
     row("Graph::open", ReadOnly, "Opens a graph for reading and writing."),
     row("Graph::open_read_only", ReadOnly, "Opens a graph whose handle cannot write."),
     row("Graph::load", GraphWrite("load"), "Loads rows into many tables in one graph commit."),
+    row(
+        "Graph::outcome",
+        AuthorityFirst,
+        "Says what became of an operation; with a seal, decides that it never commits.",
+    ),
     row("Graph::input", ReadOnly, "Prepares the rows of a load against the accepted schema."),
     row("Graph::snapshot", ReadOnly, "Captures a branch head or a commit for reading."),
     row("Snapshot::table", ReadOnly, "Opens one table of a snapshot, pinned to its version."),
@@ -98,6 +103,11 @@ pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
         "Says what recovery would do with an intent, and why.",
     ),
     row("graphwrite intent resolve", Control, "Resolves an intent in place."),
+    row(
+        "graphwrite outcome",
+        AuthorityFirst,
+        "Says what became of an operation; with `--seal`, decides that it never commits.",
+    ),
     row("graphwrite verify", ReadOnly, "Checks that everything stored agrees."),
     row("graphwrite version", ReadOnly, "Prints the version."),
 ];
@@ -109,9 +119,13 @@ pub(crate) const COMES_TO: &[(&str, &[Act])] = &[
     ("graphwrite init", GENESIS),
     ("Graph::recover", RESOLVING),
     ("graphwrite intent resolve", RESOLVING),
+    ("Graph::outcome", SEALING),
+    ("graphwrite outcome", SEALING),
 ];
 
 const GENESIS: &[Act] = &[Act::Stage, Act::Create];
+/// One commit of the manifest, and nothing else.
+const SEALING: &[Act] = &[Act::Stage, Act::Commit, Act::Publish];
 const RESOLVING: &[Act] = &[Act::Stage, Act::Commit, Act::Publish, Act::Delete];
 
 /// A function that grants a right, and the crates that may name it (tests apart).

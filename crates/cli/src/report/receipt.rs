@@ -52,6 +52,11 @@ impl ReceiptReport {
         }
     }
 
+    /// The rows of each table.
+    pub(super) fn table_block(&self) -> Block {
+        table_change::block(&self.tables)
+    }
+
     fn outcome_cell(&self) -> Cell {
         Cell::text(self.outcome).toned(Tone::Good)
     }
@@ -69,7 +74,6 @@ impl Report for ReceiptReport {
             ("restarts", Cell::number(self.restarts.into())),
             ("rows", Cell::number(self.rows)),
         ];
-        let tables = table_change::block(&self.tables);
-        vec![Block::Facts(facts), tables, recovered::block(&self.recovered)]
+        vec![Block::Facts(facts), self.table_block(), recovered::block(&self.recovered)]
     }
 }

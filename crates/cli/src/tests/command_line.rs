@@ -93,6 +93,7 @@ fn what_cannot_be_parsed_is_a_usage_error_and_says_so_on_the_error_stream_only()
         "graphwrite export g --json",
         "graphwrite commit show g nonsense",
         "graphwrite intent explain g",
+        "graphwrite outcome g",
     ];
     for line in lines {
         let ran = ran(line);
@@ -123,7 +124,8 @@ fn help_is_a_result_and_lists_every_exit_code() {
 fn the_help_names_the_commands_that_exist() {
     let command = Cli::command();
     let names: Vec<_> = command.get_subcommands().map(|sub| sub.get_name()).collect();
-    let all = ["init", "load", "export", "status", "commit", "intent", "verify", "version"];
+    let all =
+        ["init", "load", "export", "status", "commit", "intent", "outcome", "verify", "version"];
     assert_eq!(names, all);
 }
 
@@ -169,6 +171,8 @@ fn a_graph_that_is_not_there_is_refused_by_every_command_that_needs_one() {
         format!("intent show {graph} {id}"),
         format!("intent explain {graph} {id}"),
         format!("intent resolve {graph} --full"),
+        format!("outcome {graph} nightly"),
+        format!("outcome {graph} nightly --seal"),
     ];
     for command in commands {
         let ran = ran(&format!("graphwrite {command}"));

@@ -112,6 +112,41 @@ fn an_operation_is_applied_once_and_its_id_is_not_taken_for_other_rows() {
 }
 
 #[test]
+fn an_operation_is_asked_about_by_its_id_alone() {
+    let world = World::new();
+    let load = "load {g} --data {d}/rows.jsonl --operation-id once --json";
+    let ask = "outcome {g} once --json";
+    let unknown = world.run(ask);
+    assert_eq!((unknown.exit, &unknown.json()["outcome"]), (Exit::Negative, &"unknown".into()));
+    let first = world.run(load).done().json();
+    for line in [ask, "outcome {g} once --branch main --seal --json"] {
+        let landed = world.run(line).done().json();
+        assert_eq!((&landed["outcome"], &landed["final"]), (&"committed".into(), &true.into()));
+        assert_eq!(landed["receipt"]["commit_id"], first["commit_id"]);
+        assert_eq!(landed["receipt"]["tables"], first["tables"]);
+    }
+    let elsewhere = world.run("outcome {g} once --branch other --json");
+    assert_eq!(elsewhere.exit, Exit::Refused);
+    assert_eq!(elsewhere.error()["code"], "no_such_branch");
+}
+
+#[test]
+fn a_sealed_operation_is_refused_for_good() {
+    let world = World::new();
+    let sealed = world.run("outcome {g} once --seal --json");
+    assert_eq!((sealed.exit, &sealed.json()["outcome"]), (Exit::Negative, &"aborted".into()));
+    assert_eq!(sealed.json()["final"], true);
+    let again = world.run("outcome {g} once --json");
+    assert_eq!((again.exit, again.json()), (Exit::Negative, sealed.json()));
+    let refused = world.run("load {g} --data {d}/rows.jsonl --operation-id once --json");
+    let error = refused.error();
+    assert_eq!((refused.exit, &error["code"]), (Exit::Conflict, &"operation_sealed".into()));
+    assert_eq!((&error["effect"], &error["may_retry"]), (&"none".into(), &false.into()));
+    world.run("load {g} --data {d}/rows.jsonl --operation-id twice").done();
+    assert_eq!(world.run("verify {g} --json").done().json()["commits"], 1);
+}
+
+#[test]
 fn history_shows_who_and_why() {
     let world = World::new();
     world.run("load {g} --data {d}/rows.jsonl --actor ada --message nightly").done();

@@ -39,11 +39,12 @@ fn contended() -> WriteOutcome {
     })
 }
 
-fn unknown() -> WriteOutcome {
+fn unknown(is_callers_id: bool) -> WriteOutcome {
     WriteOutcome::OutcomeUnknown(Unknown {
         operation: "nightly".parse().unwrap(),
         attempt: samples::attempt(1),
         branch: samples::branch(),
+        is_callers_id,
         cause: "the storage did not answer".into(),
     })
 }
@@ -62,6 +63,7 @@ fn every_conflict_exits_with_4_and_has_no_effect() {
         key_exists(),
         Conflict::ExpectedHead { expected: None, actual: Some(samples::commit(1)) },
         Conflict::OperationReused { commit: samples::commit(1) },
+        Conflict::OperationSealed { reason: "sent again elsewhere".into() },
         Conflict::RetriesExhausted { attempts: 16, last: "the schema changed".into() },
     ];
     for conflict in conflicts {
@@ -87,10 +89,13 @@ fn an_earlier_write_in_the_way_exits_with_3_and_names_the_command_for_this_graph
 
 #[test]
 fn an_unknown_outcome_exits_with_6_names_the_operation_and_claims_nothing() {
-    let failure = failure(unknown());
-    assert_eq!((failure.exit, failure.effect), (Exit::Unknown, Effect::Unknown));
-    assert_eq!(failure.operation.as_deref(), Some("nightly"));
-    assert!(!failure.may_retry);
+    for is_callers_id in [true, false] {
+        let failure = failure(unknown(is_callers_id));
+        assert_eq!((failure.exit, failure.effect), (Exit::Unknown, Effect::Unknown));
+        assert_eq!(failure.operation.as_deref(), Some("nightly"));
+        assert!(failure.help.contains("graphwrite outcome people nightly"), "{}", failure.help);
+        assert_eq!(failure.may_retry, is_callers_id, "a minted id would be another one");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Every report in every form. A changed snapshot is a changed format, and scripts read formats.
 
-use graphwrite_coordinator::PendingIntents;
+use graphwrite_coordinator::{OperationOutcome, PendingIntents};
 use graphwrite_schema::GraphSchema;
 use insta::assert_snapshot;
 
@@ -8,7 +8,7 @@ use super::{armed, samples};
 use crate::command::{Color, Format};
 use crate::io::Surroundings;
 use crate::render::{Report, write_report};
-use crate::report::{Explanation, IntentList, IntentRecord, ReceiptReport, Version};
+use crate::report::{Explanation, IntentList, IntentRecord, OutcomeReport, ReceiptReport, Version};
 use crate::style::Style;
 
 fn written(report: &impl Report, format: Format, color: Color) -> String {
@@ -32,6 +32,10 @@ fn pending(pending: PendingIntents) -> IntentList {
 fn record() -> IntentRecord {
     let schema = GraphSchema::new(vec![]).unwrap();
     IntentRecord::of(&armed::intent(), &samples::explained(), &schema)
+}
+
+fn outcome(outcome: OperationOutcome) -> OutcomeReport {
+    OutcomeReport::of(&outcome, &"nightly".parse().unwrap(), "main", "people")
 }
 
 macro_rules! snapshots {
@@ -61,6 +65,11 @@ snapshots! {
     the_record_of_an_intent: record();
     the_explanation_of_an_intent: Explanation::of(&samples::explained(), "people");
     the_resolution_of_intents: samples::resolution();
+    the_outcome_of_a_committed_operation: outcome(samples::committed());
+    the_outcome_of_an_aborted_operation: outcome(samples::aborted(false));
+    the_outcome_of_a_sealed_operation: outcome(samples::aborted(true));
+    the_outcome_of_a_pending_operation: outcome(samples::in_flight());
+    the_outcome_of_an_unknown_operation: outcome(OperationOutcome::Unknown);
     the_version: Version { failpoints: false, ..Version::of_this_build() };
 }
 

@@ -1,6 +1,6 @@
 //! Hand-made reports with every kind of value, hostile text included.
 
-use graphwrite_coordinator::{BlockingObject, ExplainedEffect, PendingIntents};
+use graphwrite_coordinator::{BlockingObject, ExplainedEffect, OperationOutcome, PendingIntents};
 use graphwrite_protocol_types::{
     AttemptId, BranchToken, CommitId, IdentityDomain, IncarnationId, OwnerRecord,
     ProcessInstanceId, Receipt, Recovered, RecoveredHow, StableTableId, TableIdentity,
@@ -71,6 +71,18 @@ pub(super) fn healing_receipt() -> Receipt {
         ],
         ..receipt()
     }
+}
+
+pub(super) fn committed() -> OperationOutcome {
+    OperationOutcome::Committed(Box::new(receipt()))
+}
+
+pub(super) fn aborted(is_final: bool) -> OperationOutcome {
+    OperationOutcome::Aborted { attempt: attempt(1), is_final }
+}
+
+pub(super) fn in_flight() -> OperationOutcome {
+    OperationOutcome::Pending { attempt: attempt(1), owner: owner(), age_ms: 61_500 }
 }
 
 fn summary(name: &str, id: u64, inserted: u64) -> TableSummary {
