@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// Load rows into many tables in one commit
     Load(LoadArgs),
+    /// Insert, update and delete in one commit
+    Mutate(MutateArgs),
     /// Write the rows of the graph to standard output
     Export(ExportArgs),
     /// Show the graph on one screen: head, tables, pending intents, drift, garbage
@@ -185,6 +187,19 @@ pub(crate) struct TermsArgs {
     #[cfg(feature = "failpoints")]
     #[command(flatten)]
     pub(crate) faults: FaultArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MutateArgs {
+    #[command(flatten)]
+    pub(crate) graph: GraphPlace,
+    /// Statements, one JSON array; `-` reads standard input. All of it is one commit
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) terms: TermsArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]

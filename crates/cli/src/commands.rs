@@ -6,6 +6,7 @@ mod init;
 mod intents;
 mod load;
 mod look;
+mod mutate;
 mod open;
 mod outcome;
 mod write;
@@ -28,6 +29,7 @@ pub(crate) fn style(cli: &Cli, around: &Surroundings) -> Style {
         Command::Export(args) => OutputArgs { format: args.format.map(Into::into), json: false },
         Command::Init(args) => args.output,
         Command::Load(args) => args.output,
+        Command::Mutate(args) => args.output,
         Command::Status(args) | Command::Verify(args) => args.output,
         Command::Commit(CommitCommand::Log(args)) => args.output,
         Command::Commit(CommitCommand::Show(args)) => args.output,
@@ -61,6 +63,7 @@ async fn dispatch(command: Command, style: Style, io: &mut Io<'_>) -> Result<Exi
     match command {
         Command::Init(args) => init::init(args, style, io).await,
         Command::Load(args) => load::load(args, style, io).await,
+        Command::Mutate(args) => mutate::mutate(args, style, io).await,
         Command::Export(args) => export::export(&args, io).await,
         Command::Status(args) => look::status(&args.graph, style, io).await,
         Command::Verify(args) => look::verify(&args.graph, style, io).await,

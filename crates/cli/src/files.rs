@@ -2,7 +2,7 @@
 //! is in them.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use graphwrite_coordinator::DataForm;
@@ -66,6 +66,35 @@ fn one(path: &Path, form: Option<DataForm>) -> Result<Data, Failure> {
         return Err(unreadable(path, &io::Error::from(io::ErrorKind::IsADirectory)));
     }
     Ok(Data { name: path.display().to_string(), form, file: Some((file, found.len())) })
+}
+
+/// The longest text of statements. They are held whole; what is longer is a load.
+const TEXT_BYTES_MAX: u64 = 256 << 20;
+
+/// The text of a file, or of standard input.
+pub(crate) fn text(path: &Path, input: &mut dyn io::BufRead) -> Result<String, Failure> {
+    if is_input(path) {
+        return text_of(input, Path::new("standard input"));
+    }
+    let mut file = File::open(path).map_err(|error| unreadable(path, &error))?;
+    text_of(&mut file, path)
+}
+
+fn text_of(source: &mut dyn io::Read, path: &Path) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    let read = source.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| unreadable(path, &error))?;
+    if bytes.len() as u64 > TEXT_BYTES_MAX {
+        let message = format!("{} is longer than 256 MiB", path.display());
+        return Err(Failure::new(Exit::Refused, "limit_exceeded", message)
+            .help("nothing was changed; use `graphwrite load` for so much data"));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let message = format!("{} is not UTF-8 text, from byte {at} on", path.display());
+        Failure::new(Exit::Refused, "file_unreadable", message)
+            .help("nothing was changed; name a file of JSON text")
+    })
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {

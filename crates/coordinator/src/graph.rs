@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use graphwrite_adapters::{InputBuilder, LoadLimits};
+use graphwrite_adapters::{InputBuilder, LoadLimits, MutationBuilder};
 use graphwrite_gates::GateMetrics;
 use graphwrite_manifest::{AGE_FLOOR_S_DEFAULT, CommitRow, InitRequest, Manifest};
 use graphwrite_protocol_types::{
@@ -24,8 +24,8 @@ use crate::status::status;
 use crate::verify::verify;
 use crate::write::write;
 use crate::{
-    Activity, CreateError, GraphOptions, LoadRequest, OpenError, OperationOutcome, OutcomeError,
-    OutcomeRequest, ReadError, RecoverError, Snapshot, WriteError,
+    Activity, CreateError, GraphOptions, LoadRequest, MutateRequest, OpenError, OperationOutcome,
+    OutcomeError, OutcomeRequest, ReadError, RecoverError, Snapshot, WriteError,
 };
 
 /// A graph: many tables, one authority. Cheap to clone; clones share everything.
@@ -98,6 +98,20 @@ impl Graph {
         self.write(request.into())
     }
 
+    /// Carries out statements over any number of tables, in order, in one commit.
+    ///
+    /// The request runs to its end once its intent is durable, even if the returned future is
+    /// dropped.
+    ///
+    /// # Errors
+    /// Why the request was refused; the graph is as it was.
+    pub fn mutate(
+        &self,
+        request: MutateRequest,
+    ) -> BoxFuture<'_, Result<WriteOutcome, WriteError>> {
+        self.write(request.into())
+    }
+
     /// Erased here, so that a caller may spawn or box it without a higher recursion limit of its own.
     fn write(&self, asked: (Work, Caller)) -> BoxFuture<'_, Result<WriteOutcome, WriteError>> {
         Box::pin(write(&self.core, asked))
@@ -123,6 +137,15 @@ impl Graph {
     pub async fn input(&self, limits: LoadLimits) -> Result<InputBuilder, ReadError> {
         let schema = schema_of(&self.core.manifest.state().await?)?;
         Ok(InputBuilder::new(&schema).with_limits(limits))
+    }
+
+    /// A builder for the statements of a mutation, which checks them against the accepted schema.
+    ///
+    /// # Errors
+    /// The accepted schema cannot be read.
+    pub async fn mutation(&self, limits: LoadLimits) -> Result<MutationBuilder, ReadError> {
+        let schema = schema_of(&self.core.manifest.state().await?)?;
+        Ok(MutationBuilder::new(&schema).with_limits(limits))
     }
 
     /// The newest state of the branch.

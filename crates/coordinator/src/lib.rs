@@ -51,15 +51,16 @@ pub use recover::{PendingIntents, RecoverError, RecoverMode, RecoverRequest};
 pub use report::{
     CommitInfo, Finding, PendingAge, Severity, StatusReport, TableStatus, VerifyReport,
 };
-pub use request::LoadRequest;
+pub use request::{LoadRequest, MutateRequest};
 pub use restart::RestartReason;
 pub use snapshot::{Snapshot, SnapshotTable};
 pub use spans::SPANS;
 
 pub use graphwrite_adapters::{
-    DataForm, InputBuilder, InputError, LimitExceeded, LoadInput, LoadLimits, LoadMode, Place,
-    PrepareError, RenderError, RowRenderer, Rule, Source, SourceData, SourceError, SourceErrorKind,
-    SourceName, UnknownForm, Violation, Violations,
+    DataForm, InputBuilder, InputError, LimitExceeded, LoadInput, LoadLimits, LoadMode,
+    MutationBuilder, MutationInput, OnReferenced, Place, PrepareError, RenderError, RowRenderer,
+    Rule, Source, SourceData, SourceError, SourceErrorKind, SourceName, UnknownForm, Violation,
+    Violations,
 };
 pub use graphwrite_gates::{GateMetrics, GateTimeout};
 pub use graphwrite_recovery::{

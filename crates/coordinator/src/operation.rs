@@ -2,7 +2,8 @@
 //! about it. It must not know stages, gates or effects.
 
 use graphwrite_adapters::{
-    LoadAdapter, LoadInput, LoadMode, PrepareContext, PrepareError, WritePlan, request_digest,
+    LoadAdapter, LoadInput, LoadMode, MutationAdapter, MutationInput, OnReferenced, PrepareContext,
+    PrepareError, WritePlan, mutation_digest, request_digest,
 };
 use graphwrite_manifest::{ManifestState, OutcomeRow};
 use graphwrite_protocol_types::{
@@ -14,12 +15,13 @@ use graphwrite_schema::GraphSchema;
 use crate::core::Core;
 use crate::error::WriteErrorKind;
 use crate::receipt::receipt_of_commit;
-use crate::{LoadRequest, ReadError};
+use crate::{LoadRequest, MutateRequest, ReadError};
 
 /// What a request asks for: one kind for each adapter.
 #[derive(Debug)]
 pub(crate) enum Work {
     Load { input: LoadInput, mode: LoadMode },
+    Mutate(MutationInput),
 }
 
 /// Who asks, and under which terms.
@@ -47,24 +49,33 @@ impl From<LoadRequest> for (Work, Caller) {
     }
 }
 
+impl From<MutateRequest> for (Work, Caller) {
+    fn from(request: MutateRequest) -> Self {
+        let MutateRequest { input, operation, actor, message, expect_head } = request;
+        (Work::Mutate(input), Caller { operation, actor, message, expect_head })
+    }
+}
+
 /// What a request may do to a table, as far as it shows before its base is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Touch {
     table: TableIdentity,
-    /// Whether rows may go, so that edges that name them matter.
-    removes: bool,
+    /// Whether rows may go, and what then becomes of edges that name them.
+    removes: Option<OnReferenced>,
 }
 
 impl Work {
     pub(crate) fn writer(&self) -> WriterKind {
         match self {
             Self::Load { .. } => WriterKind::Load,
+            Self::Mutate(_) => WriterKind::Mutation,
         }
     }
 
     fn digest(&self) -> RequestDigest {
         match self {
             Self::Load { input, mode } => request_digest(*mode, input),
+            Self::Mutate(input) => mutation_digest(input),
         }
     }
 
@@ -73,16 +84,22 @@ impl Work {
             Self::Load { input, mode } => {
                 Box::pin(LoadAdapter::new(*mode).prepare(context, input)).await
             }
+            Self::Mutate(input) => Box::pin(MutationAdapter.prepare(context, input)).await,
         }
     }
 
     fn touches(&self) -> Vec<Touch> {
         match self {
             Self::Load { input, mode } => {
-                let removes = *mode == LoadMode::Overwrite;
+                let removes = (*mode == LoadMode::Overwrite).then_some(OnReferenced::Restrict);
                 let tables = input.tables().iter().map(|table| table.identity());
                 tables.map(|table| Touch { table, removes }).collect()
             }
+            Self::Mutate(input) => input
+                .tables()
+                .into_iter()
+                .map(|(table, removes)| Touch { table, removes })
+                .collect(),
         }
     }
 }
@@ -183,6 +200,14 @@ impl Write {
         for touch in self.work.touches() {
             footprint.written.insert(touch.table);
             footprint.probed.extend(concerned(&schema, touch));
+            if touch.removes == Some(OnReferenced::Cascade) {
+                let edges = schema.edges_touching(touch.table.table);
+                for edge in edges.map(|edge| edge.identity) {
+                    footprint.written.insert(edge);
+                    let removes = Some(OnReferenced::Restrict);
+                    footprint.probed.extend(concerned(&schema, Touch { table: edge, removes }));
+                }
+            }
         }
         Ok(footprint)
     }
@@ -193,9 +218,9 @@ fn concerned(schema: &GraphSchema, touch: Touch) -> Vec<TableIdentity> {
     let Some(declared) = schema.by_identity(touch.table) else { return Vec::new() };
     let ends = declared.edge().map(|edge| [edge.from, edge.to]);
     let nodes = ends.into_iter().flatten().filter_map(|node| schema.by_table(node));
-    let edges = schema
-        .edges_touching(declared.identity.table)
-        .filter(|edge| touch.removes || edge.edge().is_some_and(|edge| edge.cardinality.min > 0));
+    let edges = schema.edges_touching(declared.identity.table).filter(|edge| {
+        touch.removes.is_some() || edge.edge().is_some_and(|edge| edge.cardinality.min > 0)
+    });
     nodes.chain(edges).map(|concerned| concerned.identity).collect()
 }
 

@@ -1,6 +1,7 @@
 //! A mutation as it is kept: typed rows pooled by what is done with them, and the order in which
 //! they act. It is valid in itself and knows nothing of what the graph holds.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -45,6 +46,25 @@ impl MutationInput {
     /// How many statements there are.
     pub fn statements(&self) -> u64 {
         self.statements.into()
+    }
+
+    /// The tables that statements name, in identity order, each with what the strongest of its deletes
+    /// does to edges that name its rows.
+    pub fn tables(&self) -> BTreeMap<TableIdentity, Option<OnReferenced>> {
+        let rows = self.groups.iter().map(|group| match group.action {
+            Action::Delete(on) => (group.table, Some(on)),
+            Action::Insert | Action::Upsert | Action::Update => (group.table, None),
+        });
+        let conditions = self.steps.iter().filter_map(|step| match step {
+            Step::Where(selection) => Some((selection.table, Some(selection.on))),
+            Step::Rows { .. } => None,
+        });
+        let mut tables = BTreeMap::new();
+        for (table, removes) in rows.chain(conditions) {
+            let strongest = tables.entry(table).or_default();
+            *strongest = removes.max(*strongest);
+        }
+        tables
     }
 
     /// How many rows and keys the statements bring.
