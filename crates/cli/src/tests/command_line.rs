@@ -124,8 +124,10 @@ fn help_is_a_result_and_lists_every_exit_code() {
 fn the_help_names_the_commands_that_exist() {
     let command = Cli::command();
     let names: Vec<_> = command.get_subcommands().map(|sub| sub.get_name()).collect();
-    let all =
-        ["init", "load", "export", "status", "commit", "intent", "outcome", "verify", "version"];
+    let all = [
+        "init", "load", "mutate", "export", "status", "commit", "intent", "outcome", "verify",
+        "version",
+    ];
     assert_eq!(names, all);
 }
 

@@ -20,7 +20,10 @@ fn statements_of_many_kinds_are_one_commit() {
     )
     .done();
     let receipt = ran.json();
-    assert_eq!((&receipt["outcome"], &receipt["writer"]), (&"committed".into(), &"mutation".into()));
+    assert_eq!(
+        (&receipt["outcome"], &receipt["writer"]),
+        (&"committed".into(), &"mutation".into())
+    );
     let export = world.run("export {g}").done().output;
     assert_eq!(
         export,
