@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 use graphwrite_coordinator::DataForm;
 use graphwrite_protocol_types::{AttemptId, CommitId, InvalidId, OperationId};
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     Verify(GraphArgs),
     /// Show the version of this tool and of the format that it writes
     Version(VersionArgs),
+    /// Print the script with which a shell completes this tool's command line
+    Completions(CompletionsArgs),
 }
 
 /// History.
@@ -296,6 +299,13 @@ pub(crate) struct OutcomeArgs {
 pub(crate) struct VersionArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
 }
 
 /// Faults for tests of the protocol.

@@ -1,5 +1,6 @@
 //! Which function carries out which command, and the runtime under it.
 
+mod completions;
 mod export;
 mod history;
 mod init;
@@ -38,6 +39,7 @@ pub(crate) fn style(cli: &Cli, around: &Surroundings) -> Style {
         Command::Intent(IntentCommand::Resolve(args)) => args.output,
         Command::Outcome(args) => args.output,
         Command::Version(args) => args.output,
+        Command::Completions(_) => OutputArgs { format: None, json: false },
     };
     Style::of(output, cli.color, around)
 }
@@ -74,6 +76,7 @@ async fn dispatch(command: Command, style: Style, io: &mut Io<'_>) -> Result<Exi
         Command::Intent(IntentCommand::Explain(args)) => intents::explain(&args, style, io).await,
         Command::Intent(IntentCommand::Resolve(args)) => intents::resolve(&args, style, io).await,
         Command::Outcome(args) => outcome::outcome(&args, style, io).await,
+        Command::Completions(args) => completions::completions(args.shell, io),
         Command::Version(_) => answer(&Version::of_this_build(), style, io),
     }
 }

@@ -125,6 +125,7 @@ pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
     ),
     row("graphwrite verify", ReadOnly, "Checks that everything stored agrees."),
     row("graphwrite version", ReadOnly, "Prints the version."),
+    row("graphwrite completions", ReadOnly, "Prints the completion script of a shell."),
 ];
 
 /// What a control or an authority-first entry point comes to, and nothing else. The others need no

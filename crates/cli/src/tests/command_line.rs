@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, Parser, ValueEnum};
 
 use crate::command::{Cli, Command, IntentCommand, Mode};
 use crate::exit::Exit;
@@ -125,10 +125,47 @@ fn the_help_names_the_commands_that_exist() {
     let command = Cli::command();
     let names: Vec<_> = command.get_subcommands().map(|sub| sub.get_name()).collect();
     let all = [
-        "init", "load", "mutate", "export", "status", "commit", "intent", "outcome", "verify",
+        "init",
+        "load",
+        "mutate",
+        "export",
+        "status",
+        "commit",
+        "intent",
+        "outcome",
+        "verify",
         "version",
+        "completions",
     ];
     assert_eq!(names, all);
+}
+
+fn names_below(command: &clap::Command) -> Vec<String> {
+    let below = command.get_subcommands();
+    below.flat_map(|sub| [vec![sub.get_name().to_owned()], names_below(sub)].concat()).collect()
+}
+
+#[test]
+fn every_shell_is_told_every_command_on_standard_output() {
+    let names = names_below(&Cli::command());
+    assert!(names.len() > 12, "{names:?}");
+    for shell in clap_complete::Shell::value_variants() {
+        let ran = ran(&format!("graphwrite completions {shell}"));
+        assert_eq!((ran.exit, ran.errors.as_str()), (Exit::Done, ""), "{shell}");
+        for name in &names {
+            assert!(ran.output.contains(name), "{shell}: {name}");
+        }
+        assert!(ran.output.contains("expect-head"), "{shell}: options are completed too");
+    }
+}
+
+#[test]
+fn an_unknown_shell_is_a_usage_error_that_lists_the_known_ones() {
+    let ran = ran("graphwrite completions csh");
+    assert_eq!(ran.exit, Exit::Usage);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(ran.errors.contains(shell), "{}", ran.errors);
+    }
 }
 
 #[test]

@@ -21,6 +21,17 @@ fn a_receipt_names_operation_commit_branch_and_rows() {
 }
 
 #[test]
+fn a_shell_that_takes_no_completions_is_told_apart_from_one_that_left() {
+    let world = World::new();
+    let (exit, errors) =
+        world.run_into("completions fish", "", &mut Fails(io::ErrorKind::StorageFull));
+    assert_eq!(exit, Exit::Storage, "{errors}");
+    let (exit, errors) =
+        world.run_into("completions fish", "", &mut Fails(io::ErrorKind::BrokenPipe));
+    assert_eq!((exit, errors.as_str()), (Exit::Done, ""));
+}
+
+#[test]
 fn the_same_file_again_is_a_key_conflict_that_names_line_and_key() {
     let world = World::loaded();
     let ran = world.run("load {g} --data {d}/rows.jsonl --json");
