@@ -1,15 +1,20 @@
 //! What a request comes to, table by table and net against the base: the rows that it puts, and the
 //! rows of the base that go. Every writer ends here; validation and staging start here.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array};
+use arrow_buffer::BooleanBuffer;
 use arrow_schema::ArrowError;
+use arrow_select::filter::filter_record_batch;
+use futures::stream;
 use graphwrite_protocol_types::{TableIdentity, TableSummary};
 use graphwrite_schema::{EDGE_SRC, GraphSchema};
-use graphwrite_substrate::{ROW_ADDRESS, RowAddresses};
+use graphwrite_substrate::{BatchStream, ROW_ADDRESS, RowAddresses, SubstrateError};
 
-use crate::input::{Place, TableInput};
+use crate::input::{Parts, Place, RowsError, TableInput};
 
 /// What a row that is put does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,31 +124,30 @@ impl TableChange<'_> {
         }
     }
 
-    /// The rows to write, as batches.
-    pub(crate) fn added(&self) -> Result<Vec<RecordBatch>, ArrowError> {
-        let mut added = Vec::new();
-        let mut first = 0;
-        for batch in self.rows.batches() {
-            let rows = first..first + batch.num_rows();
-            first = rows.end;
-            let kept = keep_rows(batch, rows.map(|row| Some(self.changes.changes(row))))?;
-            if kept.num_rows() > 0 {
-                added.push(kept);
-            }
-        }
-        Ok(added)
+    /// The rows to write, read while they are written.
+    pub(crate) fn added(&self) -> BatchStream {
+        let (rows, changes) = (self.rows, &self.changes);
+        let keep = BooleanBuffer::collect_bool(changes.classes.len(), |row| changes.changes(row));
+        let (parts, name) = (rows.parts(), rows.name.clone());
+        let kept = (0..parts.len()).map(move |part| {
+            let keep = keep.slice(parts.first_row(part), parts.rows_of(part));
+            kept_rows(&parts, part, keep).map_err(|error| SubstrateError::Engine {
+                operation: "reading back the rows",
+                path: name.clone(),
+                cause: Box::new(error),
+            })
+        });
+        let kept = kept.filter(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0));
+        BatchStream::new(Arc::clone(&rows.schema), stream::iter(kept))
     }
 }
 
-fn keep_rows(
-    batch: &RecordBatch,
-    keep: impl Iterator<Item = Option<bool>>,
-) -> Result<RecordBatch, ArrowError> {
-    let mask: arrow_array::BooleanArray = keep.collect();
-    if mask.true_count() == batch.num_rows() {
-        return Ok(batch.clone());
+fn kept_rows(parts: &Parts, part: usize, keep: BooleanBuffer) -> Result<RecordBatch, RowsError> {
+    match keep.count_set_bits() {
+        0 => Ok(RecordBatch::new_empty(Arc::clone(parts.schema()))),
+        all if all == keep.len() => parts.batch(part),
+        _ => Ok(filter_record_batch(&parts.batch(part)?, &BooleanArray::new(keep, None))?),
     }
-    arrow_select::filter::filter_record_batch(batch, &mask)
 }
 
 /// Which values of rows that go are worth keeping, because a constraint asks for them.

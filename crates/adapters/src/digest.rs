@@ -13,7 +13,7 @@ use blake3::Hasher;
 use graphwrite_protocol_types::RequestDigest;
 use graphwrite_schema::PROPERTY_ID_METADATA;
 
-use crate::input::{LoadInput, TableInput};
+use crate::input::{LoadInput, RowsError, TableInput};
 use crate::load::LoadMode;
 
 /// Separates these digests from every other hash over the same bytes.
@@ -21,18 +21,16 @@ const DOMAIN: &[u8] = b"graphwrite load request 1\0";
 
 /// The digest of loading `input` in `mode`.
 pub fn request_digest(mode: LoadMode, input: &LoadInput) -> RequestDigest {
-    let content = input.content.get_or_init(|| content_digest(input));
     let mut hasher = Hasher::new();
-    hasher.update(DOMAIN).update(content).update(mode.name().as_bytes());
+    hasher.update(DOMAIN).update(&input.content).update(mode.name().as_bytes());
     RequestDigest(*hasher.finalize().as_bytes())
 }
 
-fn content_digest(input: &LoadInput) -> [u8; 32] {
+/// The digest of the rows of all tables.
+pub(crate) fn content_digest(tables: &[TableInput]) -> Result<[u8; 32], RowsError> {
     let mut feed = Feed::default();
-    for table in &input.tables {
-        feed.table(table);
-    }
-    feed.finish()
+    tables.iter().try_for_each(|table| feed.table(table))?;
+    Ok(feed.finish())
 }
 
 /// How many bytes are hashed at once: single cells are far too small for a fast hash.
@@ -70,16 +68,18 @@ impl Feed {
 
     /// Column by column, so that the cut into batches leaves no trace. A column of nulls only says
     /// nothing, so that a property that is added later does not change the digest.
-    fn table(&mut self, table: &TableInput) {
+    fn table(&mut self, table: &TableInput) -> Result<(), RowsError> {
         self.sized(table.identity.to_string().as_bytes());
         self.bytes(&(table.rows() as u64).to_le_bytes());
         for (at, field) in table.schema.fields().iter().enumerate() {
-            let columns = || table.batches().map(|batch| batch.column(at));
-            if columns().any(|column| column.null_count() < column.len()) {
+            if table.is_filled(at) {
                 self.sized(column_label(field).as_bytes());
-                columns().for_each(|column| self.cells(column));
+                for columns in table.columns(&[field.name()])? {
+                    columns?.iter().for_each(|column| self.cells(column));
+                }
             }
         }
+        Ok(())
     }
 
     fn cells(&mut self, column: &ArrayRef) {

@@ -5,7 +5,7 @@ use graphwrite_protocol_types::{Answer, AttemptId, PlanInvalid, SchemaHash};
 use graphwrite_substrate::SubstrateError;
 use thiserror::Error;
 
-use crate::input::{InputError, LimitExceeded, SourceError, Violations};
+use crate::input::{InputError, LimitExceeded, RowsError, SourceError, TempError, Violations};
 
 /// A load could not be planned. No HEAD has moved; staged files that nothing names may be left.
 #[derive(Debug, Error)]
@@ -20,6 +20,9 @@ pub enum PrepareError {
     /// A source of rows cannot be read as what it is said to be.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// The temporary file of the request cannot be used.
+    #[error(transparent)]
+    Temp(#[from] TempError),
     /// The rows were decoded by another schema than the one that is accepted now.
     #[error(
         "the rows were decoded by schema {decoded}, but schema {accepted} is accepted now; read the input again"
@@ -53,7 +56,17 @@ impl From<InputError> for PrepareError {
             InputError::Invalid(violations) => Self::Invalid(violations),
             InputError::Limit(limit) => Self::Limit(limit),
             InputError::Source(source) => Self::Source(source),
+            InputError::Temp(error) => Self::Temp(error),
             InputError::Columns(error) => Self::Columns(error),
+        }
+    }
+}
+
+impl From<RowsError> for PrepareError {
+    fn from(error: RowsError) -> Self {
+        match error {
+            RowsError::Temp(error) => Self::Temp(error),
+            RowsError::Columns(error) => Self::Columns(error),
         }
     }
 }
@@ -64,6 +77,7 @@ impl Answer for PrepareError {
             Self::Invalid(violations) => violations.code(),
             Self::Limit(limit) => limit.code(),
             Self::Source(source) => source.code(),
+            Self::Temp(error) => error.code(),
             Self::SchemaMoved { .. } => "schema_moved",
             Self::Table(error) => error.code(),
             Self::Headless { .. } | Self::Columns(_) | Self::Plan(_) => "internal",
@@ -73,7 +87,7 @@ impl Answer for PrepareError {
     fn may_retry(&self) -> bool {
         match self {
             Self::Table(error) => error.may_retry(),
-            Self::SchemaMoved { .. } => true,
+            Self::SchemaMoved { .. } | Self::Temp(_) => true,
             Self::Invalid(_)
             | Self::Limit(_)
             | Self::Source(_)
@@ -92,6 +106,7 @@ impl Answer for PrepareError {
             Self::Invalid(violations) => violations.help(),
             Self::Limit(limit) => limit.help(),
             Self::Source(source) => source.help(),
+            Self::Temp(error) => error.help(),
             Self::SchemaMoved { .. } => "the graph is unchanged; send the request again".into(),
             Self::Table(error) => error.help(),
             Self::Headless { .. } | Self::Columns(_) | Self::Plan(_) => {

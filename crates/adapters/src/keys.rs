@@ -1,6 +1,8 @@
 //! Typed equality over columns, in bulk: rows as comparable bytes, indexed by sorting. Null differs
-//! from every value, floats compare by their bits, lists and vectors by their items. It knows no
-//! table and no constraint.
+//! from every value, floats compare by their bits, lists and vectors by their items. Where an index of
+//! all rows would outgrow the memory, it is built pass by pass. It knows no table and no constraint.
+
+use std::hash::{DefaultHasher, Hasher};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
@@ -24,35 +26,81 @@ impl Encoder {
     }
 }
 
-/// The rows of one input under some of its columns, found by value.
+/// Some of all values, told by a hash: several passes ask the same question about all values, and
+/// each holds only its own in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pass {
+    number: u32,
+    of: u32,
+}
+
+/// Bytes that an index takes for each row beside the value: numbers, offsets, and room to grow.
+const ROW_BYTES: u64 = 48;
+
+impl Pass {
+    /// The one pass over everything.
+    pub(crate) const ALL: Self = Self { number: 0, of: 1 };
+
+    /// How many passes keep an index of `rows` rows, whose values have `bytes` bytes, below `share`.
+    pub(crate) fn needed(rows: u64, bytes: u64, share: u64) -> u32 {
+        let passes = index_bytes(rows, bytes).div_ceil(share.max(1));
+        u32::try_from(passes).unwrap_or(u32::MAX).clamp(1, PASSES_MAX)
+    }
+
+    /// All passes of a question that needs so many.
+    pub(crate) fn each(of: u32) -> impl Iterator<Item = Self> {
+        (0..of.max(1)).map(move |number| Self { number, of: of.max(1) })
+    }
+
+    /// Whether a value belongs to the pass.
+    pub(crate) fn has(self, value: Row<'_>) -> bool {
+        self.of == 1 || hash(value.data()) % u64::from(self.of) == u64::from(self.number)
+    }
+}
+
+/// More would read the input more often than any memory is worth.
+const PASSES_MAX: u32 = 4_096;
+
+/// Bytes that an index of so many rows and bytes of values takes at most.
+pub(crate) fn index_bytes(rows: u64, bytes: u64) -> u64 {
+    // Encoded values are padded, and what holds them grows by doubling.
+    rows.saturating_mul(ROW_BYTES).saturating_add(bytes.saturating_mul(5) / 2)
+}
+
+/// The same in every process, so that passes over the same rows are the same.
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+/// Rows under some of their columns, found by value.
 #[derive(Debug)]
 pub(crate) struct RowIndex {
     encoder: Encoder,
+    pass: Pass,
     rows: Rows,
-    /// Row numbers, sorted by value, then by number.
+    /// The number of each indexed row; none where they are counted from 0.
+    numbers: Option<Vec<u32>>,
+    /// Indexed rows, sorted by value, then as they came.
     order: Vec<u32>,
 }
 
 impl RowIndex {
-    /// Indexes the concatenation of `parts`. Rows with a null in one of the columns are left out.
+    /// Indexes the concatenation of `parts`, numbered from 0. Rows with a null in one of the columns
+    /// are left out.
     pub(crate) fn new(
         types: impl IntoIterator<Item = DataType>,
         parts: impl IntoIterator<Item = Vec<ArrayRef>>,
     ) -> Result<Self, ArrowError> {
-        let encoder = Encoder::new(types)?;
-        let mut rows = encoder.0.empty_rows(0, 0);
-        let mut order = Vec::new();
-        for columns in parts {
-            let first = rows.num_rows();
-            encoder.0.append(&mut rows, &columns)?;
-            let present = (first..rows.num_rows()).filter(|row| is_present(&columns, row - first));
-            order.extend(present.map(|row| row as u32));
-        }
-        order.sort_unstable_by(|a, b| {
-            let values = rows.row(*a as usize).cmp(&rows.row(*b as usize));
-            values.then_with(|| a.cmp(b))
-        });
-        Ok(Self { encoder, rows, order })
+        let mut builder = IndexBuilder::new(types, Pass::ALL)?;
+        parts.into_iter().try_for_each(|columns| builder.add_all(&columns))?;
+        Ok(builder.finish())
+    }
+
+    /// The pass whose values it has.
+    pub(crate) fn pass(&self) -> Pass {
+        self.pass
     }
 
     /// Indexed rows.
@@ -65,28 +113,135 @@ impl RowIndex {
         self.encoder.rows(columns)
     }
 
-    /// The first indexed row with this value.
+    /// The number of the first indexed row with this value.
     pub(crate) fn find(&self, value: Row<'_>) -> Option<u32> {
+        self.position(value).map(|at| self.number(at))
+    }
+
+    /// The first indexed row with this value, as the index counts them.
+    pub(crate) fn position(&self, value: Row<'_>) -> Option<u32> {
         let at = self.order.partition_point(|row| self.rows.row(*row as usize) < value);
         let found = *self.order.get(at)?;
         (self.rows.row(found as usize) == value).then_some(found)
     }
 
-    /// Rows whose value an earlier row has, each with the earliest; in the order of the rows.
-    pub(crate) fn repetitions(&self) -> Vec<(u32, u32)> {
-        let mut found = Vec::new();
-        for group in self.groups() {
-            let [first, again @ ..] = group else { continue };
-            found.extend(again.iter().map(|row| (*row, *first)));
+    /// The number of a row that the index counts as `at`.
+    pub(crate) fn number(&self, at: u32) -> u32 {
+        match &self.numbers {
+            Some(numbers) => numbers[at as usize],
+            None => at,
         }
-        found.sort_unstable();
-        found
     }
 
-    /// The rows of each distinct value.
+    /// One more than the highest position: what has one entry for each must be so long.
+    pub(crate) fn positions(&self) -> usize {
+        self.rows.num_rows()
+    }
+
+    /// Rows whose value an earlier row has, each with the earliest, by their numbers.
+    pub(crate) fn repetitions(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.groups().filter(|group| group.len() > 1).flat_map(move |group| {
+            let (first, again) = (group[0], &group[1..]);
+            again.iter().map(move |row| (self.number(*row), self.number(first)))
+        })
+    }
+
+    /// The positions of each distinct value.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &[u32]> {
         let same = |a: &u32, b: &u32| self.rows.row(*a as usize) == self.rows.row(*b as usize);
         self.order.chunk_by(same)
+    }
+
+    /// The distinct values, as columns.
+    pub(crate) fn distinct(&self) -> Result<Vec<ArrayRef>, ArrowError> {
+        let firsts = self.groups().map(|group| self.rows.row(group[0] as usize));
+        self.encoder.0.convert_rows(firsts)
+    }
+
+    /// The bytes of the row at a position.
+    pub(crate) fn row(&self, at: u32) -> Row<'_> {
+        self.rows.row(at as usize)
+    }
+
+    /// The columns of rows at some positions.
+    pub(crate) fn values(&self, at: &[u32]) -> Result<Vec<ArrayRef>, ArrowError> {
+        self.encoder.0.convert_rows(at.iter().map(|at| self.rows.row(*at as usize)))
+    }
+}
+
+/// Puts an index together, part by part.
+#[derive(Debug)]
+pub(crate) struct IndexBuilder {
+    encoder: Encoder,
+    pass: Pass,
+    rows: Rows,
+    numbers: Vec<u32>,
+    is_numbered: bool,
+    order: Vec<u32>,
+}
+
+impl IndexBuilder {
+    pub(crate) fn new(
+        types: impl IntoIterator<Item = DataType>,
+        pass: Pass,
+    ) -> Result<Self, ArrowError> {
+        let encoder = Encoder::new(types)?;
+        let rows = encoder.0.empty_rows(0, 0);
+        let (numbers, order) = (Vec::new(), Vec::new());
+        Ok(Self { encoder, pass, rows, numbers, is_numbered: false, order })
+    }
+
+    /// Adds the rows of a part whose first row has the number `first`; gives back how many it has.
+    pub(crate) fn add_rows(
+        &mut self,
+        columns: &[ArrayRef],
+        first: usize,
+    ) -> Result<usize, ArrowError> {
+        if self.pass == Pass::ALL {
+            self.add_all(columns)?;
+        } else {
+            self.add(columns, |row| Some((first + row) as u32))?;
+        }
+        Ok(columns.first().map_or(0, |column| column.len()))
+    }
+
+    /// Adds all rows of a part, numbered on from those before; only in the one pass over everything.
+    fn add_all(&mut self, columns: &[ArrayRef]) -> Result<(), ArrowError> {
+        let first = self.rows.num_rows();
+        self.encoder.0.append(&mut self.rows, columns)?;
+        let present = (first..self.rows.num_rows()).filter(|row| is_present(columns, row - first));
+        self.order.extend(present.map(|row| row as u32));
+        Ok(())
+    }
+
+    /// Adds the rows of the pass that have a value in every column and are given a number.
+    pub(crate) fn add(
+        &mut self,
+        columns: &[ArrayRef],
+        mut number: impl FnMut(usize) -> Option<u32>,
+    ) -> Result<(), ArrowError> {
+        self.is_numbered = true;
+        let rows = self.encoder.rows(columns)?;
+        for (row, value) in rows.iter().enumerate() {
+            if !self.pass.has(value) || !is_present(columns, row) {
+                continue;
+            }
+            if let Some(number) = number(row) {
+                self.order.push(self.numbers.len() as u32);
+                self.numbers.push(number);
+                self.rows.push(value);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(self) -> RowIndex {
+        let Self { encoder, pass, rows, numbers, is_numbered, mut order } = self;
+        order.sort_unstable_by(|a, b| {
+            let values = rows.row(*a as usize).cmp(&rows.row(*b as usize));
+            values.then_with(|| a.cmp(b))
+        });
+        RowIndex { encoder, pass, rows, numbers: is_numbered.then_some(numbers), order }
     }
 }
 
@@ -189,7 +344,40 @@ mod tests {
     #[test]
     fn repetitions_name_the_earliest_row() {
         let found = index(&[texts(&[Some("a"), Some("b"), Some("a")]), texts(&[Some("a")])]);
-        assert_eq!(found.repetitions(), [(2, 0), (3, 0)]);
+        assert_eq!(found.repetitions().collect::<Vec<_>>(), [(2, 0), (3, 0)]);
+    }
+
+    #[test]
+    fn passes_part_the_rows_and_keep_their_numbers() {
+        let values: Vec<String> = (0..1_000).map(|n| (n % 700).to_string()).collect();
+        let column: ArrayRef = Arc::new(StringArray::from_iter_values(&values));
+        let mut rows = Vec::new();
+        let mut repetitions = Vec::new();
+        for pass in Pass::each(7) {
+            let mut builder = IndexBuilder::new([DataType::Utf8], pass).unwrap();
+            builder.add(&[Arc::clone(&column)], |row| Some(row as u32)).unwrap();
+            let index = builder.finish();
+            assert!((50..300).contains(&index.len()), "{pass:?} has {} rows", index.len());
+            let asked = index.encode(&[Arc::clone(&column)]).unwrap();
+            for (row, value) in asked.iter().enumerate() {
+                let expected = pass.has(value).then_some(row as u32 % 700);
+                assert_eq!(index.find(value), expected);
+            }
+            rows.extend(index.groups().flatten().map(|at| index.number(*at)));
+            repetitions.extend(index.repetitions());
+        }
+        rows.sort_unstable();
+        repetitions.sort_unstable();
+        assert_eq!(rows, (0..1_000).collect::<Vec<_>>());
+        assert_eq!(repetitions, (700..1_000).map(|row| (row, row - 700)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_number_of_passes_follows_from_rows_bytes_and_memory() {
+        assert_eq!(Pass::needed(0, 0, 0), 1);
+        assert_eq!(Pass::needed(1_000, 10_000, 1 << 20), 1);
+        assert_eq!(Pass::needed(1_000_000, 10_000_000, 73_000_000), 1);
+        assert_eq!(Pass::needed(1_000_000, 10_000_000, 72_999_999), 2);
     }
 
     #[test]

@@ -26,9 +26,9 @@ mod world;
 pub use digest::request_digest;
 pub use error::{PerformError, PrepareError};
 pub use input::{
-    DataForm, InputBuilder, InputError, LimitExceeded, LoadInput, LoadLimits, Place, Rule, Source,
-    SourceData, SourceError, SourceErrorKind, SourceName, TableInput, UnknownForm, Violation,
-    Violations,
+    DataForm, InputBuilder, InputError, LimitExceeded, LoadInput, LoadLimits, Place, RowsError,
+    Rule, Source, SourceData, SourceError, SourceErrorKind, SourceName, TableInput, TempError,
+    UnknownForm, Violation, Violations,
 };
 pub use load::{LoadAdapter, LoadMode, UnknownMode};
 pub use mutation::{

@@ -10,19 +10,18 @@ mod tests;
 use std::fmt;
 use std::str::FromStr;
 
-use futures::future::try_join_all;
 use graphwrite_protocol_types::{Conflict, ReadSet, WriterKind};
 use thiserror::Error;
 
 use crate::change::{Changes, TableChange};
 use crate::digest::request_digest;
 use crate::error::PrepareError;
-use crate::input::{LoadInput, TableInput, quoted};
+use crate::input::{LoadInput, RowsError, TableInput, quoted};
 use crate::prepare::{PrepareContext, Signature, WritePlan, admit, judge, plan};
-use crate::probe::BaseTables;
+use crate::probe::{BaseTables, all};
 use crate::validate::{PostImage, Review};
 
-use classify::{Rest, classify, existing_keys};
+use classify::{Rest, Taken, classify, existing_keys};
 
 /// What a load does with rows that are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -135,25 +134,36 @@ async fn append<'a>(
     tables: &mut BaseTables<'_>,
     read_set: &mut ReadSet,
 ) -> Result<Result<Vec<TableChange<'a>>, Conflict>, PrepareError> {
-    let all = |rows: &'a TableInput| TableChange { rows, changes: Changes::all_inserts(rows) };
-    let changes: Vec<_> = input.tables.iter().map(all).collect();
+    let new = |rows: &'a TableInput| TableChange { rows, changes: Changes::all_inserts(rows) };
+    let changes: Vec<_> = input.tables.iter().map(new).collect();
     let (schema, errors_max) = (context.schema, input.errors_max);
     let review = Review::of(PostImage { schema, tables: &changes, errors_max })?;
     admit(&review, context, tables, read_set).await?;
     let tables = &*tables;
-    let taken = try_join_all(input.tables.iter().map(|table| async move {
+    let at_once = keep_keys(input) && review.is_light();
+    let taken = input.tables.iter().map(|table| async move {
         match tables.get(table.identity) {
             Some(base) => existing_keys(table, base).await,
-            None => Ok(Vec::new()),
+            None => Ok(Taken::default()),
         }
-    }));
+    });
     let (taken, faults) =
-        futures::future::try_join(Box::pin(taken), Box::pin(review.faults(tables))).await?;
-    if let Some(conflict) = key_conflict(input, &taken) {
+        (Box::pin(all(taken.collect(), at_once)), Box::pin(review.faults(tables)));
+    let (taken, faults) = if at_once {
+        futures::future::try_join(taken, faults).await?
+    } else {
+        (taken.await?, faults.await?)
+    };
+    if let Some(conflict) = key_conflict(input, &taken)? {
         return Ok(Err(conflict));
     }
     faults.into_result()?;
     Ok(Ok(changes))
+}
+
+/// Whether the indexes over keys are small enough to be there all at once.
+fn keep_keys(input: &LoadInput) -> bool {
+    input.tables.iter().all(TableInput::keeps_keys)
 }
 
 /// What changes must be known before it can be judged.
@@ -170,19 +180,20 @@ async fn classified<'a>(
         };
         Ok::<_, PrepareError>(TableChange { rows, changes })
     });
-    Box::pin(try_join_all(classified)).await
+    Box::pin(all(classified.collect(), keep_keys(input))).await
 }
 
 /// The first key of the input that is in the graph already.
-fn key_conflict(input: &LoadInput, taken: &[Vec<u32>]) -> Option<Conflict> {
-    let total = taken.iter().map(|rows| rows.len() as u64).sum();
-    let first = |(table, rows): (_, &Vec<u32>)| Some((table, *rows.first()? as usize));
+fn key_conflict(input: &LoadInput, taken: &[Taken]) -> Result<Option<Conflict>, RowsError> {
+    let total = taken.iter().map(|taken| taken.total).sum();
+    let first = |(table, taken): (_, &Taken)| Some((table, taken.first? as usize));
     let found = input.tables.iter().zip(taken).filter_map(first);
-    let (table, row): (&TableInput, _) = found.min_by_key(|(table, row)| table.place(*row))?;
-    Some(Conflict::KeyExists {
+    let found = found.min_by_key(|(table, row): &(&TableInput, usize)| table.place(*row));
+    let Some((table, row)) = found else { return Ok(None) };
+    Ok(Some(Conflict::KeyExists {
         table: table.name.clone(),
-        key: quoted(&table.key_text(row)),
+        key: quoted(&table.key_text(row)?),
         place: Some(table.place(row).to_string()),
         total,
-    })
+    }))
 }

@@ -1,23 +1,20 @@
 //! From net changes to a complete plan: one effect for each table that changes, its staged files,
 //! and the delta and lineage of the one graph commit. It judges no row and knows no writer.
 
-use std::sync::Arc;
-
-use futures::future::try_join_all;
 use graphwrite_protocol_types::{
     CommitId, Compensation, ContentId, DatasetPath, Effect, EffectKind, EffectTarget, HeadChange,
     LineageIntent, LiveHead, ManifestDelta, NextHead, Parents, PhysicalRef, Pin, PinSlot,
     PlannedStep, PostState, PreState, Prepared, PreparedWrite, ReadSet, RecoveryPlan,
     RefIdentifier, TableIdentity, TxUuid,
 };
-use graphwrite_substrate::{BatchStream, StagedCommit, TableHandle, stage_change, stage_create};
+use graphwrite_substrate::{StagedCommit, TableHandle, stage_change, stage_create};
 use tracing::debug;
 
 use crate::change::TableChange;
 use crate::error::PrepareError;
 use crate::payload::{StagedEffect, StagedPayload};
 use crate::prepare::{PrepareContext, Signature};
-use crate::probe::BaseTables;
+use crate::probe::{BaseTables, all};
 
 pub(crate) struct Plan<'a> {
     pub(crate) context: &'a PrepareContext<'a>,
@@ -34,7 +31,8 @@ struct Planned {
 }
 
 impl Plan<'_> {
-    /// Stages all tables at once. Effects, heads and payload are in identity order, and only the
+    /// Stages all tables at once, or one after another where their rows are not in memory: each writer
+    /// holds pages of every column. Effects, heads and payload are in identity order, and only the
     /// tables that change have any.
     pub(crate) async fn stage(
         &self,
@@ -42,10 +40,11 @@ impl Plan<'_> {
         read_set: ReadSet,
     ) -> Result<Prepared<StagedPayload>, PrepareError> {
         let changed = self.tables.iter().filter(|table| table.changes.any());
+        let is_spilled = self.tables.iter().any(|table| table.rows.parts().is_spilled());
         let planned = (0u32..)
             .zip(changed)
             .map(|(index, change)| Box::pin(self.plan_table(index, change, tables)));
-        let planned = Box::pin(try_join_all(planned)).await?;
+        let planned = Box::pin(all(planned.collect(), !is_spilled)).await?;
         let mut write = self.write(read_set);
         let mut staged = Vec::with_capacity(planned.len());
         for table in planned {
@@ -99,20 +98,16 @@ impl Plan<'_> {
     ) -> Result<Planned, PrepareError> {
         let uuid = TxUuid::effect(self.context.attempt, index, 0);
         let identity = change.identity();
-        let rows = || -> Result<_, PrepareError> {
-            let schema = Arc::clone(&change.rows.schema);
-            Ok(BatchStream::of(schema, change.added()?))
-        };
         match self.context.base.head(identity).live().zip(tables.get(identity)) {
             Some((head, table)) => {
-                let adds = if change.changes.puts() { Some(rows()?) } else { None };
+                let adds = change.changes.puts().then(|| change.added());
                 let removes = &change.changes.replaced;
                 // The addresses are those of the version that the commit is staged over, and a strict
                 // commit lands on no other (K1).
                 let staged = Box::pin(stage_change(table, removes, adds, uuid.clone())).await?;
                 Ok(self.existing(head, table, uuid, staged))
             }
-            None => self.first_load(change, uuid, rows()?).await,
+            None => self.first_load(change, uuid).await,
         }
     }
 
@@ -155,10 +150,9 @@ impl Plan<'_> {
         &self,
         change: &TableChange<'_>,
         uuid: TxUuid,
-        rows: BatchStream,
     ) -> Result<Planned, PrepareError> {
         let path = DatasetPath::of_first_load(change.identity(), self.context.attempt);
-        let created = stage_create(self.context.store, path.as_str(), rows, uuid.clone());
+        let created = stage_create(self.context.store, path.as_str(), change.added(), uuid.clone());
         let staged = Box::pin(created).await?;
         let step = PlannedStep { read_version: 0, tx_uuid: uuid };
         let effect = self.creation(change.identity(), path.clone(), step);

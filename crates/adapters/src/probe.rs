@@ -4,15 +4,33 @@
 use std::collections::BTreeMap;
 
 use arrow_array::{Array, ArrayRef};
+use arrow_schema::ArrowError;
 use futures::future::try_join_all;
 use graphwrite_protocol_types::{BaseView, TableIdentity};
 use graphwrite_substrate::{
     BatchStream, RowFilter, ScanRequest, Store, SubstrateError, TableHandle, Version,
 };
 
+use crate::keys::RowIndex;
+
 /// Up to so many values a scan is narrowed by naming them; beyond, reading the columns of the whole
 /// table once costs less than planning so long a list.
 pub(crate) const NAMED_VALUES_MAX: usize = 8_192;
+
+/// The results of all futures: of all at once, or one after another where each needs much memory.
+pub(crate) async fn all<F: Future<Output = Result<T, E>>, T, E>(
+    futures: Vec<F>,
+    at_once: bool,
+) -> Result<Vec<T>, E> {
+    if at_once {
+        return try_join_all(futures).await;
+    }
+    let mut results = Vec::new();
+    for future in futures {
+        results.push(future.await?);
+    }
+    Ok(results)
+}
 
 /// The tables of one base, opened when they are first needed.
 pub(crate) struct BaseTables<'a> {
@@ -67,6 +85,18 @@ pub(crate) async fn scan_matching(
 /// The condition that a column has one of these values; none for a list that narrows nothing.
 pub(crate) fn one_of(column: String, values: ArrayRef) -> Option<RowFilter> {
     (values.len() <= NAMED_VALUES_MAX).then_some(RowFilter::In { column, values })
+}
+
+/// The values of an index over one column, for [`scan_matching`], where they are few enough to be
+/// named.
+pub(crate) fn named_values(
+    column: &str,
+    index: &RowIndex,
+) -> Result<Vec<(String, ArrayRef)>, ArrowError> {
+    if index.groups().take(NAMED_VALUES_MAX + 1).count() > NAMED_VALUES_MAX {
+        return Ok(Vec::new());
+    }
+    Ok(index.distinct()?.into_iter().map(|values| (column.to_owned(), values)).collect())
 }
 
 /// Scans `columns` of all rows of `table`, and the address of each.

@@ -7,15 +7,14 @@ mod endpoint;
 mod reference;
 mod unique;
 
-use arrow_schema::ArrowError;
-use futures::future::try_join_all;
 use graphwrite_protocol_types::TableIdentity;
 use graphwrite_schema::{ConstraintRule, GraphSchema};
 
 use crate::change::TableChange;
 use crate::error::PrepareError;
 use crate::input::Faults;
-use crate::probe::BaseTables;
+use crate::keys::{Pass, index_bytes};
+use crate::probe::{BaseTables, all};
 
 use cardinality::CardinalityQuestion;
 use endpoint::EndpointQuestion;
@@ -52,8 +51,53 @@ impl<'a> PostImage<'a> {
         Faults::new(self.errors_max)
     }
 
+    /// Bytes that the index of one question may take while it is asked.
+    fn index_share(&self) -> u64 {
+        self.tables.iter().map(|table| table.rows.index_share()).min().unwrap_or(u64::MAX)
+    }
+
+    fn room(&self) -> Room {
+        Room { left: self.index_share() / 2, share: self.index_share() }
+    }
+
     fn constraints(&self, identity: TableIdentity) -> impl Iterator<Item = ConstraintRule> {
         self.schema.constraints_of(identity).into_iter().map(|constraint| constraint.rule)
+    }
+}
+
+/// Memory for questions that are prepared before they are asked, all at once.
+struct Room {
+    left: u64,
+    share: u64,
+}
+
+impl Room {
+    /// How a question is asked whose index has so many rows, and bytes of values.
+    fn plan(&mut self, rows: u64, bytes: u64) -> Asking {
+        let needed = index_bytes(rows, bytes);
+        if needed <= self.left {
+            self.left -= needed;
+            return Asking::AtOnce;
+        }
+        Asking::InPasses(Pass::needed(rows, bytes, self.share))
+    }
+}
+
+/// How a question is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asking {
+    /// With an index that is built beforehand.
+    AtOnce,
+    /// With an index for each pass.
+    InPasses(u32),
+}
+
+impl Asking {
+    fn passes(self) -> impl Iterator<Item = Pass> {
+        Pass::each(match self {
+            Self::AtOnce => 1,
+            Self::InPasses(of) => of,
+        })
     }
 }
 
@@ -73,11 +117,13 @@ pub(crate) struct Review<'a> {
 
 impl<'a> Review<'a> {
     /// Rows that change nothing raise no question: the base keeps its constraints.
-    pub(crate) fn of(post: PostImage<'a>) -> Result<Self, ArrowError> {
-        let endpoints = endpoint::questions(&post)?.into_iter().map(Question::Endpoint);
+    pub(crate) fn of(post: PostImage<'a>) -> Result<Self, PrepareError> {
+        let mut room = post.room();
+        let endpoints = endpoint::questions(&post, &mut room)?.into_iter().map(Question::Endpoint);
         let references = reference::questions(&post)?.into_iter().map(Question::Reference);
-        let unique = unique::questions(&post)?.into_iter().map(Question::Unique);
-        let cardinality = cardinality::questions(&post)?.into_iter().map(Question::Cardinality);
+        let unique = unique::questions(&post, &mut room)?.into_iter().map(Question::Unique);
+        let cardinality = cardinality::questions(&post, &mut room)?;
+        let cardinality = cardinality.into_iter().map(Question::Cardinality);
         let questions = endpoints.chain(references).chain(unique).chain(cardinality).collect();
         Ok(Self { post, questions })
     }
@@ -92,11 +138,23 @@ impl<'a> Review<'a> {
         })
     }
 
-    /// Asks everything at once; the tables must be open.
+    /// Whether all questions together fit into the memory of the request.
+    pub(crate) fn is_light(&self) -> bool {
+        self.questions.iter().all(|question| match question {
+            Question::Endpoint(question) => question.is_ready(),
+            Question::Reference(_) => true,
+            Question::Unique(question) => question.is_ready(),
+            Question::Cardinality(question) => question.is_ready(),
+        })
+    }
+
+    /// Asks everything at once, or one question after another where each needs its memory; the tables
+    /// must be open.
     pub(crate) async fn faults(&self, tables: &BaseTables<'_>) -> Result<Faults, PrepareError> {
         let asked = self.questions.iter().map(|question| Box::pin(self.ask(question, tables)));
         let mut faults = self.post.faults();
-        Box::pin(try_join_all(asked)).await?.into_iter().for_each(|found| faults.append(found));
+        let found = Box::pin(all(asked.collect(), self.is_light())).await?;
+        found.into_iter().for_each(|found| faults.append(found));
         Ok(faults)
     }
 

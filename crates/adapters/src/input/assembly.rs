@@ -11,8 +11,9 @@ use graphwrite_schema::{
 
 use super::cells::{Cells, Column, Misfit, shown};
 use super::json::{Json, Members};
+use super::parts::{Origin, Part};
 use super::suggest::nearest;
-use super::table::{Origin, Part, identity_column};
+use super::table::identity_column;
 use super::violation::{Rule, SourceName, quoted};
 use crate::keys::derived_ids;
 
@@ -42,6 +43,8 @@ pub(crate) struct Assembly {
     /// The source of the open rows, where places name one.
     source: Option<SourceName>,
     open_bytes: u64,
+    /// Bytes of open rows at which they become a batch.
+    batch_bytes: u64,
     pub(crate) parts: Vec<Part>,
     pub(crate) batch_rows: u64,
 }
@@ -76,9 +79,16 @@ impl Assembly {
             lines: Vec::new(),
             source: None,
             open_bytes: 0,
+            batch_bytes: BATCH_BYTES,
             parts: Vec::new(),
             batch_rows: 0,
         })
+    }
+
+    /// Lets rows become a batch at so many bytes, if that is less than usual.
+    pub(crate) fn with_batch_bytes(mut self, bytes: u64) -> Self {
+        self.batch_bytes = self.batch_bytes.min(bytes);
+        self
     }
 
     /// Builds what is open; the rows that follow are those of another source.
@@ -95,7 +105,7 @@ impl Assembly {
 
     /// Whether the open rows should become a batch.
     pub(crate) fn is_full(&self) -> bool {
-        self.lines.len() >= BATCH_ROWS || self.open_bytes >= BATCH_BYTES
+        self.lines.len() >= BATCH_ROWS || self.open_bytes >= self.batch_bytes
     }
 
     /// Adds a row, or says everything that is wrong with it and adds nothing.
@@ -107,11 +117,17 @@ impl Assembly {
         self.refuse_unknown(row.data, &mut faults);
         if faults.is_empty() {
             self.lines.push(line);
-            self.open_bytes += bytes;
+            self.open_bytes += bytes + self.cell_bytes();
         } else {
             self.truncate(self.lines.len());
         }
         faults
+    }
+
+    /// What the cells of a row take beside the text of their values.
+    fn cell_bytes(&self) -> u64 {
+        const CELL_BYTES: usize = size_of::<Option<String>>();
+        ((self.schema.fields().len() + 1) * CELL_BYTES) as u64
     }
 
     fn truncate(&mut self, len: usize) {

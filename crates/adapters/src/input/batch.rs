@@ -12,7 +12,8 @@ use graphwrite_schema::{EDGE_DST, EDGE_ID, EDGE_SRC, PropertyType, TypeDef};
 use super::assembly::{missing_column, no_key_type, unknown_property};
 use super::cells::Misfit;
 use super::lossless::{Converted, convert};
-use super::table::{end_of_column, is_keyed_by_ends, place_of_row};
+use super::parts::place_of_row;
+use super::table::{end_of_column, is_keyed_by_ends};
 use super::violation::{Place, Rule, SourceName, Violation, quoted};
 use crate::keys::derived_ids;
 

@@ -2,7 +2,8 @@
 //! rows alone can show to be wrong is found here. It reads no storage.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
@@ -14,10 +15,13 @@ use super::assembly::{Assembly, FieldFault, RowText, member};
 use super::json::{Json, Members, parse};
 use super::limits::{LimitExceeded, LoadLimits, Usage};
 use super::naming::{ShapeFault, named, type_name, unknown_type};
+use super::parts::{Origin, Part, Parts, place_of_line};
 use super::source::{Source, SourceError};
-use super::table::{LoadInput, Origin, Part, TableInput, place_of_line};
+use super::spill::{RowsError, Spill, TempError};
+use super::table::{LoadInput, TableInput};
 use super::violation::{Faults, Place, Rule, SourceName, Violation, Violations, quoted};
 use super::{batch, within};
+use crate::digest::content_digest;
 
 /// The longest line, so that a single value fits Arrow's 32-bit offsets.
 const LINE_BYTES_MAX: usize = 1 << 30;
@@ -35,9 +39,41 @@ pub enum InputError {
     /// A file or stream cannot be read as what it is said to be.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// The temporary file cannot be used.
+    #[error(transparent)]
+    Temp(#[from] TempError),
     /// The columns could not be built; a fault of ours.
     #[error("the rows could not be built into columns: {0}")]
     Columns(#[from] ArrowError),
+}
+
+impl From<RowsError> for InputError {
+    fn from(error: RowsError) -> Self {
+        match error {
+            RowsError::Temp(error) => Self::Temp(error),
+            RowsError::Columns(error) => Self::Columns(error),
+        }
+    }
+}
+
+/// The rows of one table: those that are open, and those that are built.
+struct Table {
+    open: Assembly,
+    held: Parts,
+}
+
+impl Table {
+    /// Takes over what was built.
+    fn hold(&mut self) -> Result<(), ArrowError> {
+        self.open.parts.drain(..).try_for_each(|part| self.held.push(part))
+    }
+
+    /// Moves everything to the temporary file.
+    fn spill(&mut self, spill: &Arc<Spill>) -> Result<(), RowsError> {
+        self.open.build()?;
+        self.hold()?;
+        self.held.move_to(spill)
+    }
 }
 
 /// Collects the rows of one load.
@@ -46,7 +82,10 @@ pub struct InputBuilder {
     hash: SchemaHash,
     limits: LoadLimits,
     errors_max: usize,
-    tables: BTreeMap<TableIdentity, Assembly>,
+    tables: BTreeMap<TableIdentity, Table>,
+    /// Where the temporary file goes, and the file once there is one.
+    temp_dir: PathBuf,
+    spill: Option<Arc<Spill>>,
     /// Sources read so far, and the one being read, where places name it.
     sources: usize,
     source: Option<SourceName>,
@@ -64,6 +103,8 @@ impl InputBuilder {
             limits: LoadLimits::default(),
             errors_max: 1,
             tables: BTreeMap::new(),
+            temp_dir: std::env::temp_dir(),
+            spill: None,
             sources: 0,
             source: None,
             usage: Usage::default(),
@@ -75,6 +116,14 @@ impl InputBuilder {
     #[must_use]
     pub fn with_limits(mut self, limits: LoadLimits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Sets where rows go that do not fit into the memory of the load: to an unnamed file, in the
+    /// system's directory for temporary files if nothing is set.
+    #[must_use]
+    pub fn with_temp_dir(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.temp_dir = directory.into();
         self
     }
 
@@ -148,26 +197,46 @@ impl InputBuilder {
         at: Option<u64>,
     ) -> Result<(), InputError> {
         let source = self.source.clone();
-        let Some(assembly) = self.assembly(identity)? else { return Ok(()) };
-        let first = at.unwrap_or(assembly.batch_rows);
-        assembly.batch_rows += rows.num_rows() as u64;
-        let batch = match batch::conform(&assembly.def, &assembly.schema, rows)? {
+        let Some(table) = self.table(identity)? else { return Ok(()) };
+        let first = at.unwrap_or(table.open.batch_rows);
+        table.open.batch_rows += rows.num_rows() as u64;
+        let batch = match batch::conform(&table.open.def, &table.open.schema, rows)? {
             Ok(batch) => batch,
             Err(faults) => {
-                let table = assembly.def.name.clone();
+                let name = table.open.def.name.clone();
                 for fault in faults {
-                    self.faults.push(fault.at(&table, source.as_ref(), first));
+                    self.faults.push(fault.at(&name, source.as_ref(), first));
                 }
                 return Ok(());
             }
         };
         let (rows, bytes) = (batch.num_rows() as u64, batch.get_array_memory_size() as u64);
         if rows > 0 {
-            assembly.parts.push(Part { batch, origin: Origin::Rows { source, first } });
+            table.open.build()?;
+            table.hold()?;
+            table.held.push(Part { batch, origin: Origin::Rows { source, first } })?;
         }
         self.usage.rows += rows;
         self.usage.bytes += bytes;
+        self.keep_within()
+    }
+
+    /// What does not fit into the memory for rows goes to the temporary file.
+    fn keep_within(&mut self) -> Result<(), InputError> {
+        if self.usage.bytes > self.limits.rows_share() {
+            let spill = match &self.spill {
+                Some(spill) => Arc::clone(spill),
+                None => Arc::new(Spill::create(&self.temp_dir)?),
+            };
+            self.spill = Some(Arc::clone(&spill));
+            self.tables.values_mut().try_for_each(|table| table.spill(&spill))?;
+            self.usage.bytes = 0;
+        }
         Ok(self.usage.check(&self.limits)?)
+    }
+
+    pub(crate) fn temp_dir(&self) -> &Path {
+        &self.temp_dir
     }
 
     /// Begins a source: rows of lines name it in their places, if it is to be named.
@@ -184,8 +253,9 @@ impl InputBuilder {
 
     fn change_source(&mut self, source: Option<SourceName>) -> Result<(), InputError> {
         for table in self.tables.values_mut() {
-            let open = table.open_bytes();
-            let built = table.begin_source(source.clone())?;
+            let open = table.open.open_bytes();
+            let built = table.open.begin_source(source.clone())?;
+            table.hold()?;
             self.usage.bytes = (self.usage.bytes + built).saturating_sub(open);
         }
         self.source = source;
@@ -203,18 +273,31 @@ impl InputBuilder {
     /// twice.
     pub fn finish(mut self) -> Result<LoadInput, InputError> {
         let mut tables = Vec::with_capacity(self.tables.len());
-        for (_, mut assembly) in std::mem::take(&mut self.tables) {
-            assembly.build()?;
-            if !assembly.parts.is_empty() {
-                let Assembly { def, schema, parts, .. } = assembly;
-                let table = TableInput::new(&def, schema, parts)?;
-                within::check(&self.schema, &table, &mut self.faults)?;
-                tables.push(table);
+        for (_, mut table) in std::mem::take(&mut self.tables) {
+            table.open.build()?;
+            table.hold()?;
+            if !table.held.is_empty() {
+                let share = self.limits.index_share();
+                tables.push(TableInput::of(&table.open.def, table.held, share));
             }
         }
+        self.keep_keys(&mut tables)?;
+        for table in &tables {
+            within::check(&self.schema, table, &mut self.faults)?;
+        }
         self.faults.into_result()?;
+        let content = content_digest(&tables)?;
         let (schema, errors_max) = (self.hash, self.errors_max);
-        Ok(LoadInput { schema, tables, errors_max, content: OnceLock::new() })
+        Ok(LoadInput { schema, tables, errors_max, content })
+    }
+
+    /// Lets the indexes over keys stay in memory if there is room for those of all tables.
+    fn keep_keys(&self, tables: &mut [TableInput]) -> Result<(), ArrowError> {
+        let bytes = tables.iter().map(TableInput::key_index_bytes);
+        if bytes.sum::<Result<u64, _>>()? <= self.limits.keys_share() {
+            tables.iter_mut().for_each(TableInput::keep_keys);
+        }
+        Ok(())
     }
 
     fn push_row(&mut self, line: u64, bytes: u64, members: &Members<'_>) -> Result<(), InputError> {
@@ -246,16 +329,20 @@ impl InputBuilder {
         identity: TableIdentity,
         row: &RowText<'_, '_>,
     ) -> Result<(), InputError> {
-        let Some(table) = self.assembly(identity)? else { return Ok(()) };
-        let before = table.open_bytes();
-        let faults = table.push(line, bytes, row);
-        let name = table.def.name.clone();
-        let built = if table.is_full() { table.build()? } else { 0 };
-        let after = table.open_bytes();
+        let Some(table) = self.table(identity)? else { return Ok(()) };
+        let before = table.open.open_bytes();
+        let faults = table.open.push(line, bytes, row);
+        let mut built = 0;
+        if table.open.is_full() {
+            built = table.open.build()?;
+            table.hold()?;
+        }
+        let (after, is_good) = (table.open.open_bytes(), faults.is_empty());
+        let name = if is_good { String::new() } else { table.open.def.name.clone() };
         self.usage.bytes = (self.usage.bytes + after + built).saturating_sub(before);
-        self.usage.rows += u64::from(faults.is_empty());
+        self.usage.rows += u64::from(is_good);
         self.refuse_fields(line, &name, faults);
-        Ok(self.usage.check(&self.limits)?)
+        self.keep_within()
     }
 
     pub(crate) fn refuse_fields(&mut self, line: u64, table: &str, faults: Vec<FieldFault>) {
@@ -280,14 +367,16 @@ impl InputBuilder {
         self.faults.push(Violation { place, table: None, field, rule, found: None, message });
     }
 
-    fn assembly(&mut self, identity: TableIdentity) -> Result<Option<&mut Assembly>, InputError> {
+    fn table(&mut self, identity: TableIdentity) -> Result<Option<&mut Table>, InputError> {
         if !self.tables.contains_key(&identity) {
             let def = self.schema.by_identity(identity);
-            let Some(mut table) = def.and_then(|def| Assembly::new(&self.schema, def)) else {
+            let Some(open) = def.and_then(|def| Assembly::new(&self.schema, def)) else {
                 return Ok(None);
             };
-            table.begin_source(self.source.clone())?;
-            self.tables.insert(identity, table);
+            let mut open = open.with_batch_bytes(self.limits.rows_share() / 4);
+            open.begin_source(self.source.clone())?;
+            let held = Parts::new(Arc::clone(&open.schema));
+            self.tables.insert(identity, Table { open, held });
             self.usage.tables = self.tables.len();
             self.usage.check(&self.limits)?;
         }

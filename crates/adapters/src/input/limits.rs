@@ -8,8 +8,9 @@ use thiserror::Error;
 pub struct LoadLimits {
     /// Rows in all tables together; at most 2^32 - 1, whatever is set.
     pub rows_max: u64,
-    /// Bytes of memory that the decoded rows may take. Rows that are not yet built into a batch
-    /// count by the length of their lines.
+    /// Bytes of memory that a request may take for its rows and the indexes over them, apart from what
+    /// the storage engine needs; at least 64 KiB, whatever is set. The rows of a load that do not fit
+    /// go to a temporary file, and questions about them are asked in several passes.
     pub bytes_max: u64,
     /// Tables with at least one row.
     pub tables_max: usize,
@@ -17,7 +18,28 @@ pub struct LoadLimits {
 
 impl Default for LoadLimits {
     fn default() -> Self {
-        Self { rows_max: 50_000_000, bytes_max: 2 << 30, tables_max: 1_024 }
+        Self { rows_max: u32::MAX.into(), bytes_max: 512 << 20, tables_max: 1_024 }
+    }
+}
+
+impl LoadLimits {
+    fn bytes(&self) -> u64 {
+        self.bytes_max.max(64 << 10)
+    }
+
+    /// Bytes of decoded rows that stay in memory. The same again is left for batches on their way.
+    pub(crate) fn rows_share(&self) -> u64 {
+        self.bytes() / 4
+    }
+
+    /// Bytes of the indexes over keys that are kept.
+    pub(crate) fn keys_share(&self) -> u64 {
+        self.bytes() / 4
+    }
+
+    /// Bytes of one index that is built for a question.
+    pub(crate) fn index_share(&self) -> u64 {
+        self.bytes() / 4
     }
 }
 
@@ -31,8 +53,8 @@ pub enum LimitExceeded {
         /// The limit.
         max: u64,
     },
-    /// Too much memory.
-    #[error("the input takes more than {max} bytes of memory; split it into several requests")]
+    /// Too much memory, for a request that cannot be put on disk.
+    #[error("the request takes more than {max} bytes of memory; split it")]
     Bytes {
         /// The limit, in bytes.
         max: u64,
@@ -78,8 +100,8 @@ impl Usage {
         if self.rows > rows_max {
             return Err(LimitExceeded::Rows { max: rows_max });
         }
-        if self.bytes > limits.bytes_max {
-            return Err(LimitExceeded::Bytes { max: limits.bytes_max });
+        if self.bytes > limits.bytes() {
+            return Err(LimitExceeded::Bytes { max: limits.bytes() });
         }
         if self.tables > limits.tables_max {
             return Err(LimitExceeded::Tables { max: limits.tables_max });

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -13,6 +13,7 @@ use thiserror::Error;
 
 use super::builder::{InputBuilder, InputError};
 use super::lines::{Lines, without_end};
+use super::spill::TempError;
 use super::{csv_rows, parquet_rows};
 
 /// The form in which a source has its rows.
@@ -177,9 +178,6 @@ pub enum SourceErrorKind {
         /// The types of the schema, joined.
         types: String,
     },
-    /// A temporary file could not be written.
-    #[error("a temporary copy cannot be written: {0}")]
-    Copy(#[source] std::io::Error),
 }
 
 fn damage_place(row: Option<u64>) -> String {
@@ -201,7 +199,6 @@ impl Answer for SourceError {
             SourceErrorKind::Damaged { .. } => "file_damaged",
             SourceErrorKind::NoType { .. } => "type_not_named",
             SourceErrorKind::UnknownType { .. } => "no_such_type",
-            SourceErrorKind::Copy(_) => "temp_storage",
         }
     }
 
@@ -220,7 +217,6 @@ impl Answer for SourceError {
             SourceErrorKind::NoType { .. } | SourceErrorKind::UnknownType { .. } => {
                 "name the type of the rows with `--table`"
             }
-            SourceErrorKind::Copy(_) => "let TMPDIR name a directory with space",
             _ => "correct the data and load it again",
         };
         format!("the graph is unchanged; {remedy}")
@@ -294,12 +290,24 @@ impl InputBuilder {
         parquet_rows::read(self, name, identity, file, progress)
     }
 
+    /// What is read from its end must be on disk.
     fn copied(&self, name: &str, input: &mut (dyn BufRead + Send)) -> Result<File, InputError> {
-        let failed = |kind| SourceError { name: name.to_owned(), kind };
-        let copy = |cause| failed(SourceErrorKind::Copy(cause));
-        let mut file = tempfile::tempfile().map_err(copy)?;
-        std::io::copy(input, &mut file).map_err(copy)?;
-        file.seek(SeekFrom::Start(0)).map_err(copy)?;
+        let directory = self.temp_dir().to_owned();
+        let failed = |cause| TempError { directory: directory.clone(), cause };
+        let mut file = tempfile::tempfile_in(&directory).map_err(failed)?;
+        loop {
+            let bytes = input.fill_buf().map_err(|cause| SourceError {
+                name: name.to_owned(),
+                kind: SourceErrorKind::Unreadable(cause),
+            })?;
+            if bytes.is_empty() {
+                break;
+            }
+            file.write_all(bytes).map_err(failed)?;
+            let length = bytes.len();
+            input.consume(length);
+        }
+        file.seek(SeekFrom::Start(0)).map_err(failed)?;
         Ok(file)
     }
 

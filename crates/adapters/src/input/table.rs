@@ -1,17 +1,20 @@
 //! The decoded input of a load: typed batches per table, and where each row came from. It is
 //! complete and free of faults that the rows alone show; it knows nothing of the graph's content.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_cast::display::array_value_to_string;
 use arrow_schema::{ArrowError, SchemaRef};
+use arrow_select::concat::concat;
 use graphwrite_protocol_types::{SchemaHash, TableIdentity};
 use graphwrite_schema::{EDGE_DST, EDGE_ID, EDGE_SRC, End, TypeDef};
 
-use super::spot::Spot;
-use super::violation::{Place, SourceName, quoted};
-use crate::keys::{KeyColumn, RowIndex, key_text};
+use super::parts::Parts;
+pub(crate) use super::parts::{Origin, Part};
+use super::spill::RowsError;
+use super::violation::{Place, quoted};
+use crate::keys::{IndexBuilder, KeyColumn, Pass, RowIndex, index_bytes, key_text};
 
 /// Everything that one load brings, valid in itself. It may be prepared any number of times.
 #[derive(Debug)]
@@ -19,8 +22,8 @@ pub struct LoadInput {
     pub(crate) schema: SchemaHash,
     pub(crate) tables: Vec<TableInput>,
     pub(crate) errors_max: usize,
-    /// Digest of the rows, computed when it is first asked for.
-    pub(crate) content: OnceLock<[u8; 32]>,
+    /// Digest of the rows.
+    pub(crate) content: [u8; 32],
 }
 
 impl LoadInput {
@@ -46,53 +49,47 @@ pub struct TableInput {
     pub(crate) identity: TableIdentity,
     pub(crate) name: String,
     pub(crate) schema: SchemaRef,
-    pub(crate) parts: Vec<Part>,
-    /// Number of the first row of each part.
-    starts: Vec<usize>,
-    /// The rows by the value of the column that tells them apart.
-    pub(crate) keys: RowIndex,
+    parts: Arc<Parts>,
+    /// Bytes that one index over some of its columns may take.
+    index_share: u64,
+    /// The rows by the value of the column that tells them apart, where one pass holds them all.
+    keys: Option<OnceLock<Arc<RowIndex>>>,
     pub(crate) key_column: String,
     /// The columns of the key as people know it.
     pub(crate) named_by: Vec<String>,
 }
 
-/// Some rows of a table, and where they came from.
-#[derive(Debug, Clone)]
-pub(crate) struct Part {
-    pub(crate) batch: RecordBatch,
-    pub(crate) origin: Origin,
-}
-
-/// Where the rows of a part came from.
-#[derive(Debug, Clone)]
-pub(crate) enum Origin {
-    /// The line of each row.
-    Lines { source: Option<SourceName>, lines: Vec<u64> },
-    /// The number of the first row among all that were given for the table, or that the source has.
-    Rows { source: Option<SourceName>, first: u64 },
-    /// The place of each row within a mutation.
-    Spots(Vec<Spot>),
-}
-
 impl TableInput {
+    /// Rows that are held in memory, as are the indexes over them.
     pub(crate) fn new(
         def: &TypeDef,
         schema: SchemaRef,
         parts: Vec<Part>,
     ) -> Result<Self, ArrowError> {
-        let key_column = identity_column(def).to_owned();
-        let at = schema.index_of(&key_column)?;
-        let columns = parts.iter().map(|part| vec![ArrayRef::clone(part.batch.column(at))]);
-        let keys = RowIndex::new([schema.field(at).data_type().clone()], columns)?;
-        let (identity, name) = (def.identity, def.name.clone());
-        let starts = parts.iter().scan(0, |next, part| {
-            let start = *next;
-            *next += part.batch.num_rows();
-            Some(start)
-        });
-        let starts = starts.collect();
-        let named_by = def.key_columns().into_iter().map(str::to_owned).collect();
-        Ok(Self { identity, name, schema, parts, starts, keys, key_column, named_by })
+        let mut held = Parts::new(schema);
+        parts.into_iter().try_for_each(|part| held.push(part))?;
+        let mut table = Self::of(def, held, u64::MAX);
+        table.keep_keys();
+        Ok(table)
+    }
+
+    /// Rows whose indexes take at most `index_share` bytes each.
+    pub(crate) fn of(def: &TypeDef, parts: Parts, index_share: u64) -> Self {
+        Self {
+            identity: def.identity,
+            name: def.name.clone(),
+            schema: Arc::clone(parts.schema()),
+            parts: Arc::new(parts),
+            index_share,
+            keys: None,
+            key_column: identity_column(def).to_owned(),
+            named_by: def.key_columns().into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    /// Lets the index over the keys stay in memory once it is built.
+    pub(crate) fn keep_keys(&mut self) {
+        self.keys = Some(OnceLock::new());
     }
 
     /// The table.
@@ -105,41 +102,39 @@ impl TableInput {
         &self.name
     }
 
-    /// Its rows; every column of the table, in the table's order.
-    pub fn batches(&self) -> impl Iterator<Item = &RecordBatch> {
-        self.parts.iter().map(|part| &part.batch)
+    /// Its rows; every column of the table, in the table's order. Rows that are not in memory are read
+    /// back one batch at a time.
+    pub fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, RowsError>> {
+        (0..self.parts.len()).map(|part| self.parts.batch(part))
     }
 
     /// How many rows there are.
     pub fn rows(&self) -> usize {
-        self.batches().map(RecordBatch::num_rows).sum()
+        self.parts.rows()
+    }
+
+    /// The rows apart from their index, to be read while the table is not at hand.
+    pub(crate) fn parts(&self) -> Arc<Parts> {
+        Arc::clone(&self.parts)
     }
 
     /// Where a row came from. Rows are counted from 0 over all batches.
     pub fn place(&self, row: usize) -> Place {
-        let Some((part, at)) = self.locate(row) else { return Place::Table(self.name.clone()) };
-        match &part.origin {
-            Origin::Lines { source, lines } => place_of_line(source.as_ref(), lines[at]),
-            Origin::Rows { source, first } => {
-                place_of_row(source.as_ref(), &self.name, first + at as u64)
-            }
-            Origin::Spots(spots) => spots[at].place(),
-        }
+        self.parts.place(&self.name, row).unwrap_or_else(|| Place::Table(self.name.clone()))
     }
 
     /// A row's key as text; for an edge without an id of its own, its ends.
-    pub(crate) fn key_text(&self, row: usize) -> String {
-        let Some((part, at)) = self.locate(row) else { return String::new() };
-        row_key_text(&part.batch, &self.named_by, at)
+    pub(crate) fn key_text(&self, row: usize) -> Result<String, RowsError> {
+        let Some((part, at)) = self.parts.locate(row) else { return Ok(String::new()) };
+        Ok(row_key_text(&self.parts.batch(part)?, &self.named_by, at))
     }
 
     /// The values of some columns in one row, as text.
-    pub(crate) fn value_text(&self, columns: &[String], row: usize) -> Result<String, ArrowError> {
-        let Some((part, at)) = self.locate(row) else { return Ok(String::new()) };
-        let text = |name: &String| {
-            let column = part.batch.column(self.schema.index_of(name)?);
-            Ok(quoted(&array_value_to_string(column, at)?))
-        };
+    pub(crate) fn value_text(&self, columns: &[String], row: usize) -> Result<String, RowsError> {
+        let Some((part, at)) = self.parts.locate(row) else { return Ok(String::new()) };
+        let names: Vec<_> = columns.iter().map(String::as_str).collect();
+        let text = |column: &ArrayRef| Ok(quoted(&array_value_to_string(column, at)?));
+        let columns = self.parts.columns(part, &self.indices(&names)?)?;
         Ok(columns.iter().map(text).collect::<Result<Vec<_>, ArrowError>>()?.join(", "))
     }
 
@@ -148,40 +143,89 @@ impl TableInput {
         self.named_by.join(", ")
     }
 
-    /// The part of a row, and the row within it.
-    fn locate(&self, row: usize) -> Option<(&Part, usize)> {
-        let (part, at) = self.position(row);
-        self.parts.get(part).filter(|part| at < part.batch.num_rows()).map(|part| (part, at))
+    /// Some columns of every part, by name; nothing else is read.
+    pub(crate) fn columns(
+        &self,
+        names: &[&str],
+    ) -> Result<impl Iterator<Item = Result<Vec<ArrayRef>, RowsError>>, ArrowError> {
+        let indices = self.indices(names)?;
+        Ok((0..self.parts.len()).map(move |part| self.parts.columns(part, &indices)))
     }
 
-    /// Number of the part of a row, and the row within it.
-    pub(crate) fn position(&self, row: usize) -> (usize, usize) {
-        let part = self.starts.partition_point(|start| *start <= row).saturating_sub(1);
-        (part, row - self.starts.get(part).copied().unwrap_or_default())
+    /// One column of all rows, in one piece.
+    pub(crate) fn whole_column(&self, name: &str) -> Result<ArrayRef, RowsError> {
+        let parts = self.columns(&[name])?.collect::<Result<Vec<_>, _>>()?;
+        let parts: Vec<_> = parts.iter().flatten().map(AsRef::as_ref).collect();
+        Ok(concat(&parts)?)
     }
 
-    /// The columns of every part, by name.
-    pub(crate) fn columns(&self, names: &[&str]) -> Result<Vec<Vec<ArrayRef>>, ArrowError> {
-        let indices = names.iter().map(|name| self.schema.index_of(name));
-        let indices = indices.collect::<Result<Vec<_>, _>>()?;
-        let of_part = |batch: &RecordBatch| {
-            indices.iter().map(|at| ArrayRef::clone(batch.column(*at))).collect()
-        };
-        Ok(self.batches().map(of_part).collect())
+    fn indices(&self, names: &[&str]) -> Result<Vec<usize>, ArrowError> {
+        names.iter().map(|name| self.schema.index_of(name)).collect()
     }
-}
 
-pub(crate) fn place_of_line(source: Option<&SourceName>, line: u64) -> Place {
-    match source {
-        Some(source) => Place::SourceLine { source: source.clone(), line },
-        None => Place::Line(line),
+    /// Bytes of the values of all columns.
+    pub(crate) fn bytes(&self) -> u64 {
+        (0..self.schema.fields().len()).map(|column| self.parts.width(column)).sum()
     }
-}
 
-pub(crate) fn place_of_row(source: Option<&SourceName>, table: &str, row: u64) -> Place {
-    match source {
-        Some(source) => Place::SourceRow { source: source.clone(), row },
-        None => Place::Row { table: table.to_owned(), row },
+    /// Whether a column has a value.
+    pub(crate) fn is_filled(&self, column: usize) -> bool {
+        self.parts.is_filled(column)
+    }
+
+    /// Bytes of the values of some columns.
+    pub(crate) fn width(&self, columns: &[&str]) -> Result<u64, ArrowError> {
+        Ok(self.indices(columns)?.into_iter().map(|column| self.parts.width(column)).sum())
+    }
+
+    /// How many passes an index over some columns needs.
+    pub(crate) fn passes(&self, columns: &[&str]) -> Result<u32, ArrowError> {
+        Ok(Pass::needed(self.rows() as u64, self.width(columns)?, self.index_share))
+    }
+
+    /// Bytes that the index over the keys takes.
+    pub(crate) fn key_index_bytes(&self) -> Result<u64, ArrowError> {
+        Ok(index_bytes(self.rows() as u64, self.width(&[&self.key_column])?))
+    }
+
+    /// Bytes that one index may take.
+    pub(crate) fn index_share(&self) -> u64 {
+        self.index_share
+    }
+
+    /// Whether the index over the keys is built once, for all questions.
+    pub(crate) fn keeps_keys(&self) -> bool {
+        self.keys.is_some()
+    }
+
+    /// How many passes a question about keys needs.
+    pub(crate) fn key_passes(&self) -> Result<u32, ArrowError> {
+        if self.keeps_keys() { Ok(1) } else { self.passes(&[&self.key_column]) }
+    }
+
+    /// At least the rows of a pass by the column that tells them apart.
+    pub(crate) fn keys(&self, pass: Pass) -> Result<Arc<RowIndex>, RowsError> {
+        let build = |pass| self.index(&[&self.key_column], pass).map(Arc::new);
+        let Some(kept) = &self.keys else { return build(pass) };
+        if let Some(keys) = kept.get() {
+            return Ok(Arc::clone(keys));
+        }
+        let built = build(Pass::ALL)?;
+        Ok(Arc::clone(kept.get_or_init(|| built)))
+    }
+
+    /// The rows of a pass by the values of some columns. Rows with a null among them are left out.
+    pub(crate) fn index(&self, columns: &[&str], pass: Pass) -> Result<RowIndex, RowsError> {
+        let types =
+            columns.iter().map(|name| Ok(self.schema.field_with_name(name)?.data_type().clone()));
+        let types = types.collect::<Result<Vec<_>, ArrowError>>()?;
+        let mut builder = IndexBuilder::new(types, pass)?;
+        let mut first = 0;
+        for part in self.columns(columns)? {
+            let part = part?;
+            first += builder.add_rows(&part, first)?;
+        }
+        Ok(builder.finish())
     }
 }
 

@@ -39,7 +39,7 @@ fn table(lines: &[&str], name: &str) -> RecordBatch {
     let schema = TestSchema::new();
     let input = schema.try_input(lines).unwrap();
     let found = input.tables().iter().find(|table| table.name() == name).unwrap();
-    found.batches().next().unwrap().clone()
+    found.batches().next().unwrap().unwrap()
 }
 
 /// A row of the type with every property type; `cell` is one more member of its `data`.
@@ -360,10 +360,47 @@ fn limits_are_refused_by_their_kind() {
     };
     let rows = LoadLimits { rows_max: 2, ..LoadLimits::default() };
     assert_eq!(refused(rows), LimitExceeded::Rows { max: 2 });
-    let bytes = LoadLimits { bytes_max: 80, ..LoadLimits::default() };
-    assert_eq!(refused(bytes), LimitExceeded::Bytes { max: 80 });
     let tables = LoadLimits { tables_max: 1, ..LoadLimits::default() };
     assert_eq!(refused(tables), LimitExceeded::Tables { max: 1 });
+}
+
+#[test]
+fn what_does_not_fit_into_memory_is_read_back_with_its_places() {
+    let schema = TestSchema::new();
+    let read = |bytes_max| {
+        let limits = LoadLimits { bytes_max, ..LoadLimits::default() };
+        let mut builder = schema.builder().with_limits(limits);
+        for line in 1..=3_000 {
+            let text = format!(r#"{{"type":"Person","data":{{"slug":"{line}","tags":["x"]}}}}"#);
+            builder.push_json_line(line * 2, &text).unwrap();
+        }
+        builder.finish().unwrap()
+    };
+    let (small, large) = (read(64 << 10), read(1 << 30));
+    let (spilled, held) = (&small.tables()[0], &large.tables()[0]);
+    assert!(spilled.parts().is_spilled() && !held.parts().is_spilled());
+    assert!(spilled.key_passes().unwrap() > 1, "the index over keys needs several passes");
+    let rows = |table: &TableInput| {
+        let batches: Vec<_> = table.batches().map(Result::unwrap).collect();
+        arrow_select::concat::concat_batches(&table.schema, &batches).unwrap()
+    };
+    assert_eq!(rows(spilled), rows(held));
+    assert_eq!(small.content, large.content);
+    for row in [0, 1, 1_234, 2_999] {
+        assert_eq!(spilled.place(row), Place::Line((row as u64 + 1) * 2));
+        assert_eq!(spilled.key_text(row).unwrap(), (row + 1).to_string());
+    }
+    assert_eq!(spilled.place(3_000), Place::Table("Person".into()));
+}
+
+#[test]
+fn a_directory_that_cannot_hold_the_rows_is_an_answer() {
+    let schema = TestSchema::new();
+    let limits = LoadLimits { bytes_max: 0, ..LoadLimits::default() };
+    let mut builder = schema.builder().with_limits(limits).with_temp_dir("/nowhere/at/all");
+    let text = format!(r#"{{"type":"Person","data":{{"slug":"{}"}}}}"#, "x".repeat(20_000));
+    let refused = builder.push_json_line(1, &text);
+    assert!(matches!(refused, Err(InputError::Temp(_))), "{refused:?}");
 }
 
 #[test]
@@ -376,7 +413,7 @@ fn rows_become_batches_of_8192_with_their_lines() {
     }
     let input = builder.finish().unwrap();
     let people = &input.tables()[0];
-    let rows: Vec<_> = people.batches().map(RecordBatch::num_rows).collect();
+    let rows: Vec<_> = people.batches().map(|batch| batch.unwrap().num_rows()).collect();
     assert_eq!(rows, [8_192, 1_808]);
     let places: Vec<_> = [0, 8_191, 8_192, 9_999].map(|row| people.place(row)).into();
     assert_eq!(places, [2, 16_384, 16_386, 20_000].map(Place::Line));

@@ -1,6 +1,7 @@
 //! What is wrong with rows and where: one typed value per fault, collected up to a limit. It
 //! decides nothing about what is valid.
 
+use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -266,6 +267,25 @@ impl Faults {
         self.total
     }
 
+    /// A collection of what is found in no order, of which the first ones are to be listed.
+    pub(crate) fn earliest<K: Ord>(&self) -> Earliest<K> {
+        Earliest { kept: BinaryHeap::new(), total: 0, max: self.errors_max }
+    }
+
+    /// Adds what was found after these faults, in its order. Only what is listed is described.
+    pub(crate) fn append_earliest<K: Ord, E>(
+        &mut self,
+        found: Earliest<K>,
+        mut describe: impl FnMut(K) -> Result<Violation, E>,
+    ) -> Result<(), E> {
+        let room = self.errors_max.saturating_sub(self.listed.len());
+        self.total += found.total;
+        for key in found.kept.into_sorted_vec().into_iter().take(room) {
+            self.listed.push(describe(key)?);
+        }
+        Ok(())
+    }
+
     /// Adds the faults of another collection after these.
     pub(crate) fn append(&mut self, other: Self) {
         let room = self.errors_max - self.listed.len();
@@ -278,6 +298,27 @@ impl Faults {
             return Ok(());
         }
         Err(Violations { listed: self.listed, total: self.total })
+    }
+}
+
+/// The smallest of many findings, and how many there were.
+#[derive(Debug, Clone)]
+pub(crate) struct Earliest<K> {
+    kept: BinaryHeap<K>,
+    total: u64,
+    max: usize,
+}
+
+impl<K: Ord> Earliest<K> {
+    pub(crate) fn push(&mut self, found: K) {
+        self.total += 1;
+        if self.kept.len() < self.max {
+            self.kept.push(found);
+        } else if let Some(mut last) = self.kept.peek_mut()
+            && found < *last
+        {
+            *last = found;
+        }
     }
 }
 
@@ -318,6 +359,18 @@ mod tests {
         let found = faults.into_result().unwrap_err();
         assert_eq!((found.listed().len(), found.total()), (2, 5));
         assert!(found.to_string().ends_with("(5 faults in all)"));
+    }
+
+    #[test]
+    fn the_first_of_many_findings_are_listed_in_their_order() {
+        let mut faults = Faults::new(3);
+        faults.push(violation(9));
+        let mut found = faults.earliest();
+        [7u64, 2, 5, 2, 1, 8].into_iter().for_each(|line| found.push(line));
+        faults.append_earliest(found, |line| Ok::<_, ()>(violation(line))).unwrap();
+        let found = faults.into_result().unwrap_err();
+        let lines: Vec<_> = found.listed().iter().map(|found| found.place.clone()).collect();
+        assert_eq!((lines, found.total()), ([9, 1, 2].map(Place::Line).to_vec(), 7));
     }
 
     #[test]

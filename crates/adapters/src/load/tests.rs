@@ -3,6 +3,7 @@
 mod classes;
 mod constraints;
 mod costs;
+mod memory;
 mod overwrite;
 mod plans;
 mod races;

@@ -70,8 +70,7 @@ fn net_of(
     let mut faults = Faults::new(input.errors_max);
     for overlay in overlays.values() {
         let Some((rows, changes)) = net(schema, overlay)? else { continue };
-        let bytes = rows.batches().map(|batch| batch.get_array_memory_size() as u64);
-        usage.bytes += bytes.sum::<u64>();
+        usage.bytes += rows.bytes();
         usage.rows += rows.rows() as u64 + changes.removed;
         usage.tables += 1;
         usage.check(&input.limits)?;

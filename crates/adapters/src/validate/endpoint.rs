@@ -1,33 +1,39 @@
-//! Both ends of an edge exist: among the nodes that are put, or among those of the base that stay. One question per
-//! node type, whatever edge types ask it.
+//! Both ends of an edge exist: among the nodes that are put, or among those of the base that stay.
+//! One question per node type, whatever edge types ask it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use arrow_array::{ArrayRef, UInt32Array};
-use arrow_schema::ArrowError;
-use arrow_select::concat::concat;
-use arrow_select::take::take;
 use futures::TryStreamExt;
 use graphwrite_protocol_types::{StableTableId, TableIdentity};
 use graphwrite_schema::{ConstraintRule, End, TypeDef};
 use graphwrite_substrate::TableHandle;
 
-use super::PostImage;
+use super::{Asking, PostImage, Room};
 use crate::change::{TableChange, addresses};
 use crate::error::PrepareError;
-use crate::input::{Faults, Rule, Violation, identity_column, quoted};
-use crate::keys::{KeyColumn, RowIndex, key_text};
-use crate::probe::{BaseTables, scan_matching};
+use crate::input::{Earliest, Faults, RowsError, Rule, Violation, identity_column};
+use crate::keys::{IndexBuilder, Pass, RowIndex};
+use crate::probe::{BaseTables, named_values, scan_matching};
 
 /// Do nodes of one type exist?
 pub(super) struct EndpointQuestion<'a> {
     pub(super) node: TableIdentity,
     node_name: &'a str,
     key_column: &'a str,
-    /// The keys that are asked for, one for each use.
-    keys: ArrayRef,
-    index: RowIndex,
-    uses: Vec<Use>,
+    /// The nodes that are put.
+    nodes: Option<&'a TableChange<'a>>,
+    asks: Vec<Ask<'a>>,
+    asking: Asking,
+    /// What is asked, where it is asked at once.
+    ready: Option<Arc<RowIndex>>,
+}
+
+/// The ends of the edges of one type.
+struct Ask<'a> {
+    table: usize,
+    edges: &'a TableChange<'a>,
+    end: End,
 }
 
 /// One end of one row.
@@ -38,70 +44,120 @@ struct Use {
     is_dst: bool,
 }
 
-/// The keys that edges of the input refer to and the input does not bring.
-#[derive(Default)]
-struct Draft {
-    pieces: Vec<ArrayRef>,
-    uses: Vec<Use>,
-}
-
-pub(super) fn questions<'a>(post: &PostImage<'a>) -> Result<Vec<EndpointQuestion<'a>>, ArrowError> {
-    let mut drafts: BTreeMap<StableTableId, Draft> = BTreeMap::new();
-    for (at, table) in post.tables() {
-        for rule in post.constraints(table.identity()) {
+pub(super) fn questions<'a>(
+    post: &PostImage<'a>,
+    room: &mut Room,
+) -> Result<Vec<EndpointQuestion<'a>>, PrepareError> {
+    let mut asks: BTreeMap<StableTableId, Vec<Ask<'a>>> = BTreeMap::new();
+    for (table, edges) in post.tables().filter(|(_, table)| table.changes.puts()) {
+        for rule in post.constraints(edges.identity()) {
             if let ConstraintRule::Endpoint { end, node, .. } = rule {
-                draft(post, (at, table), end, node, drafts.entry(node).or_default())?;
+                asks.entry(node).or_default().push(Ask { table, edges, end });
             }
         }
     }
-    let asked = drafts.into_iter().filter(|(_, draft)| !draft.uses.is_empty());
-    let types = asked.filter_map(|(node, draft)| Some((post.schema.by_table(node)?, draft)));
-    types.map(|(def, draft)| EndpointQuestion::new(def, draft)).collect()
+    let mut questions = Vec::new();
+    for (node, asks) in asks {
+        let Some(def) = post.schema.by_table(node) else { continue };
+        let question = EndpointQuestion::new(post, room, def, asks)?;
+        // Where all nodes are put together with their edges, the base is not asked.
+        if question.ready.as_ref().is_none_or(|asked| asked.len() > 0) {
+            questions.push(question);
+        }
+    }
+    Ok(questions)
 }
 
-fn draft(
-    post: &PostImage<'_>,
-    (table, edges): (usize, &TableChange<'_>),
-    end: End,
-    node: StableTableId,
-    draft: &mut Draft,
-) -> Result<(), ArrowError> {
-    let nodes = post.schema.by_table(node).and_then(|def| post.table(def.identity));
-    let mut first = 0;
-    for columns in edges.rows.columns(&[end.column()])? {
-        let known = match nodes {
-            Some((_, nodes)) => Some((&nodes.rows.keys, nodes.rows.keys.encode(&columns)?)),
-            None => None,
-        };
-        let brought = |row: usize| {
-            known.as_ref().is_some_and(|(nodes, keys)| nodes.find(keys.row(row)).is_some())
-        };
-        let [column] = columns.as_slice() else { continue };
-        let asked: Vec<usize> = (0..column.len())
-            .filter(|row| edges.changes.changes(first + row) && !brought(*row))
-            .collect();
-        let indices: UInt32Array = asked.iter().map(|row| Some(*row as u32)).collect();
-        draft.pieces.push(take(column, &indices, None)?);
-        let is_dst = end == End::Dst;
-        draft.uses.extend(asked.iter().map(|row| Use { table, row: first + row, is_dst }));
-        first += column.len();
+impl Ask<'_> {
+    /// Asks for the keys of the pass that are needed and not among `nodes`.
+    fn add_to(
+        &self,
+        asked: &mut IndexBuilder,
+        nodes: Option<&Arc<RowIndex>>,
+    ) -> Result<(), RowsError> {
+        let mut first = 0;
+        for columns in self.edges.rows.columns(&[self.end.column()])? {
+            let columns = columns?;
+            let known = match nodes {
+                Some(nodes) => Some((nodes, nodes.encode(&columns)?)),
+                None => None,
+            };
+            let is_put = |row: usize| {
+                known.as_ref().is_some_and(|(nodes, keys)| nodes.find(keys.row(row)).is_some())
+            };
+            asked.add(&columns, |row| {
+                let is_asked = self.edges.changes.changes(first + row) && !is_put(row);
+                is_asked.then_some((first + row) as u32)
+            })?;
+            first += columns[0].len();
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// Names the ends whose keys are asked and were not found.
+    fn find_dangling(
+        &self,
+        asked: &RowIndex,
+        found: &[bool],
+        dangling: &mut Earliest<Use>,
+    ) -> Result<(), RowsError> {
+        let (table, is_dst) = (self.table, self.end == End::Dst);
+        let mut first = 0;
+        for columns in self.edges.rows.columns(&[self.end.column()])? {
+            let columns = columns?;
+            for (row, key) in asked.encode(&columns)?.iter().enumerate() {
+                let is_missing = |key| asked.position(key).is_some_and(|at| !found[at as usize]);
+                if self.edges.changes.changes(first + row) && is_missing(key) {
+                    dangling.push(Use { table, row: first + row, is_dst });
+                }
+            }
+            first += columns[0].len();
+        }
+        Ok(())
+    }
 }
 
 impl<'a> EndpointQuestion<'a> {
-    fn new(def: &'a TypeDef, draft: Draft) -> Result<Self, ArrowError> {
-        let pieces: Vec<_> = draft.pieces.iter().map(AsRef::as_ref).collect();
-        let keys = concat(&pieces)?;
-        let index = RowIndex::new([keys.data_type().clone()], [vec![ArrayRef::clone(&keys)]])?;
-        Ok(Self {
-            node: def.identity,
-            node_name: &def.name,
-            key_column: identity_column(def),
-            keys,
-            index,
-            uses: draft.uses,
-        })
+    fn new(
+        post: &PostImage<'a>,
+        room: &mut Room,
+        def: &'a TypeDef,
+        asks: Vec<Ask<'a>>,
+    ) -> Result<Self, PrepareError> {
+        let nodes = post.table(def.identity).map(|(_, nodes)| nodes);
+        let key_column = identity_column(def);
+        let (mut rows, mut bytes) = (0, 0);
+        for ask in &asks {
+            rows += ask.edges.rows.rows() as u64;
+            bytes += ask.edges.rows.width(&[ask.end.column()])?;
+        }
+        if let Some(nodes) = nodes.filter(|nodes| !nodes.rows.keeps_keys()) {
+            rows += nodes.rows.rows() as u64;
+            bytes += nodes.rows.width(&[key_column])?;
+        }
+        let asking = room.plan(rows, bytes);
+        let (node, node_name) = (def.identity, def.name.as_str());
+        let mut question = Self { node, node_name, key_column, nodes, asks, asking, ready: None };
+        if asking == Asking::AtOnce {
+            question.ready = Some(Arc::new(question.asked(Pass::ALL)?));
+        }
+        Ok(question)
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.ready.is_some()
+    }
+
+    fn asked(&self, pass: Pass) -> Result<RowIndex, RowsError> {
+        let nodes = self.nodes.map(|nodes| nodes.rows.keys(pass)).transpose()?;
+        let types = self.asks.iter().take(1).map(|ask| {
+            let field = ask.edges.rows.schema.field_with_name(ask.end.column());
+            field.map(|field| field.data_type().clone())
+        });
+        let types = types.collect::<Result<Vec<_>, _>>()?;
+        let mut asked = IndexBuilder::new(types, pass)?;
+        self.asks.iter().try_for_each(|ask| ask.add_to(&mut asked, nodes.as_ref()))?;
+        Ok(asked.finish())
     }
 
     pub(super) async fn ask(
@@ -109,62 +165,61 @@ impl<'a> EndpointQuestion<'a> {
         post: &PostImage<'_>,
         tables: &BaseTables<'_>,
     ) -> Result<Faults, PrepareError> {
-        let found = match tables.get(self.node) {
-            Some(table) => self.found(post, table).await?,
-            None => vec![false; self.uses.len()],
-        };
-        Ok(self.judge(post, &found))
+        let mut faults = post.faults();
+        let mut dangling = faults.earliest();
+        for pass in self.asking.passes() {
+            let asked = match &self.ready {
+                Some(asked) => Arc::clone(asked),
+                None => Arc::new(self.asked(pass)?),
+            };
+            let mut found = vec![false; asked.positions()];
+            if let Some(table) = tables.get(self.node).filter(|_| asked.len() > 0) {
+                self.find(post, table, &asked, &mut found).await?;
+            }
+            if asked.groups().any(|group| !found[group[0] as usize]) {
+                let mut asks = self.asks.iter();
+                asks.try_for_each(|ask| ask.find_dangling(&asked, &found, &mut dangling))?;
+            }
+        }
+        faults.append_earliest(dangling, |used| self.violation(post, used))?;
+        Ok(faults)
     }
 
-    /// For the first use of each key, whether the node exists.
-    async fn found(
+    /// Marks the first position of each key whose node exists.
+    async fn find(
         &self,
         post: &PostImage<'_>,
         table: &TableHandle,
-    ) -> Result<Vec<bool>, PrepareError> {
+        asked: &RowIndex,
+        found: &mut [bool],
+    ) -> Result<(), PrepareError> {
         let stands = post.stands(self.node);
-        let firsts: UInt32Array = self.index.groups().map(|group| group.first().copied()).collect();
-        let distinct = take(&self.keys, &firsts, None)?;
         let column = self.key_column.to_owned();
-        let values = vec![(column.clone(), distinct)];
-        let mut found = vec![false; self.uses.len()];
+        let values = named_values(&column, asked)?;
         let mut batches = scan_matching(table, vec![column], values).await?;
         while let Some(batch) = batches.try_next().await? {
             let places = addresses(&batch)?;
-            let keys = self.index.encode(&batch.columns()[..1])?;
+            let keys = asked.encode(&batch.columns()[..1])?;
             for (key, place) in keys.iter().zip(places.values()) {
-                if let Some(first) = self.index.find(key).filter(|_| stands(*place)) {
+                if let Some(first) = asked.position(key).filter(|_| stands(*place)) {
                     found[first as usize] = true;
                 }
             }
         }
-        Ok(found)
+        Ok(())
     }
 
-    fn judge(&self, post: &PostImage<'_>, found: &[bool]) -> Faults {
-        let missing = self.index.groups().filter(|group| !found[group[0] as usize]).flatten();
-        let mut dangling: Vec<(Use, usize)> =
-            missing.map(|at| (self.uses[*at as usize], *at as usize)).collect();
-        dangling.sort_unstable();
-        let mut faults = post.faults();
-        for (used, at) in dangling {
-            faults.push(self.violation(post, used, at));
-        }
-        faults
-    }
-
-    fn violation(&self, post: &PostImage<'_>, used: Use, at: usize) -> Violation {
+    fn violation(&self, post: &PostImage<'_>, used: Use) -> Result<Violation, RowsError> {
         let table = post.tables[used.table].rows;
-        let key = KeyColumn::of(&self.keys).map(|keys| key_text(keys.value(at)));
-        let key = quoted(&key.unwrap_or_default());
-        let field = if used.is_dst { "to" } else { "from" };
-        Violation {
+        let (end, field) = if used.is_dst { (End::Dst, "to") } else { (End::Src, "from") };
+        let key = table.value_text(&[end.column().to_owned()], used.row)?;
+        Ok(Violation {
             place: table.place(used.row),
             table: Some(table.name.clone()),
             field: Some(field.to_owned()),
             rule: Rule::Endpoint,
             message: format!("there is no {} with the key `{key}`", self.node_name),
             found: Some(key),
-        }
+        })
     }
 }

@@ -34,7 +34,7 @@ type Named = (u32, String);
 
 pub(super) fn questions<'a>(
     post: &PostImage<'a>,
-) -> Result<Vec<ReferenceQuestion<'a>>, ArrowError> {
+) -> Result<Vec<ReferenceQuestion<'a>>, PrepareError> {
     let mut questions = Vec::new();
     for (_, nodes) in post.tables().filter(|(_, table)| !table.changes.gone.is_empty()) {
         for edge in post.schema.edges_touching(nodes.identity().table) {

@@ -1,36 +1,40 @@
 //! Values that must be unique are not those of another row of the base. Rows with a null among them
 //! are not judged, and rows that go do not count.
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::ArrowError;
-use arrow_select::concat::concat;
-use arrow_select::filter::filter;
 use futures::TryStreamExt;
 use graphwrite_substrate::TableHandle;
 
-use super::PostImage;
+use super::{Asking, PostImage, Room};
 use crate::change::{TableChange, addresses};
 use crate::error::PrepareError;
-use crate::input::within::{index_of, unique_sets};
-use crate::input::{Faults, Rule, Violation, quoted, row_key_text};
-use crate::keys::RowIndex;
-use crate::probe::{BaseTables, scan_matching};
+use crate::input::within::unique_sets;
+use crate::input::{Earliest, Faults, RowsError, Rule, Violation, quoted, row_key_text};
+use crate::keys::{Pass, RowIndex};
+use crate::probe::{BaseTables, NAMED_VALUES_MAX, scan_matching};
 
 /// Does another row have one of these values?
 pub(super) struct UniqueQuestion<'a> {
     pub(super) table: &'a TableChange<'a>,
     columns: Vec<String>,
-    /// The rows of the input that have a value in every column.
-    index: RowIndex,
+    asking: Asking,
+    /// The rows of the input that have a value in every column, where they are asked at once.
+    ready: Option<Arc<RowIndex>>,
 }
 
-pub(super) fn questions<'a>(post: &PostImage<'a>) -> Result<Vec<UniqueQuestion<'a>>, ArrowError> {
+pub(super) fn questions<'a>(
+    post: &PostImage<'a>,
+    room: &mut Room,
+) -> Result<Vec<UniqueQuestion<'a>>, PrepareError> {
     let mut questions = Vec::new();
     for (_, table) in post.tables().filter(|(_, table)| table.changes.puts()) {
         for columns in unique_sets(post.schema, table.identity()) {
-            let index = index_of(table.rows, &columns)?;
-            if index.len() > 0 {
-                questions.push(UniqueQuestion { table, columns, index });
+            let question = UniqueQuestion::new(room, table, columns)?;
+            if question.ready.as_ref().is_none_or(|index| index.len() > 0) {
+                questions.push(question);
             }
         }
     }
@@ -40,83 +44,106 @@ pub(super) fn questions<'a>(post: &PostImage<'a>) -> Result<Vec<UniqueQuestion<'
 /// A row of the input and the key of the row of the base that has its value.
 type Taken = (u32, String);
 
-impl UniqueQuestion<'_> {
+impl<'a> UniqueQuestion<'a> {
+    fn new(
+        room: &mut Room,
+        table: &'a TableChange<'a>,
+        columns: Vec<String>,
+    ) -> Result<Self, PrepareError> {
+        let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let asking = room.plan(table.rows.rows() as u64, table.rows.width(&names)?);
+        let ready = match asking {
+            Asking::AtOnce => Some(Arc::new(table.rows.index(&names, Pass::ALL)?)),
+            Asking::InPasses(_) => None,
+        };
+        Ok(Self { table, columns, asking, ready })
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.ready.is_some()
+    }
+
     pub(super) async fn ask(
         &self,
         post: &PostImage<'_>,
         tables: &BaseTables<'_>,
     ) -> Result<Faults, PrepareError> {
-        let mut taken = match tables.get(self.table.identity()) {
-            Some(table) => self.taken(post, table).await?,
-            None => Vec::new(),
-        };
-        taken.sort_unstable();
         let mut faults = post.faults();
-        for (row, other) in taken {
-            faults.push(self.violation(row as usize, &other)?);
+        let mut taken = faults.earliest();
+        if let Some(table) = tables.get(self.table.identity()) {
+            for pass in self.asking.passes() {
+                let index = match &self.ready {
+                    Some(index) => Arc::clone(index),
+                    None => Arc::new(self.index(pass)?),
+                };
+                self.find_taken(post, table, &index, &mut taken).await?;
+            }
         }
+        faults.append_earliest(taken, |(row, other)| self.violation(row as usize, &other))?;
         Ok(faults)
     }
 
-    async fn taken(
+    fn index(&self, pass: Pass) -> Result<RowIndex, RowsError> {
+        let names: Vec<&str> = self.columns.iter().map(String::as_str).collect();
+        self.table.rows.index(&names, pass)
+    }
+
+    async fn find_taken(
         &self,
         post: &PostImage<'_>,
         table: &TableHandle,
-    ) -> Result<Vec<Taken>, PrepareError> {
+        index: &RowIndex,
+        taken: &mut Earliest<Taken>,
+    ) -> Result<(), PrepareError> {
         let mut columns = self.table.rows.named_by.clone();
         for column in &self.columns {
             if !columns.contains(column) {
                 columns.push(column.clone());
             }
         }
-        let mut taken = Vec::new();
-        let mut batches = scan_matching(table, columns, self.values()?).await?;
+        let mut batches = scan_matching(table, columns, self.values(index)?).await?;
         while let Some(batch) = batches.try_next().await? {
-            taken.extend(self.taken_in(post, &batch)?);
+            self.find_taken_in(post, &batch, index, taken)?;
         }
-        Ok(taken)
+        Ok(())
     }
 
-    /// The values that changed rows have, column by column.
-    fn values(&self) -> Result<Vec<(String, ArrayRef)>, ArrowError> {
-        let values = |column: &String| {
-            let mut first = 0;
-            let mut pieces = Vec::new();
-            for piece in self.table.rows.columns(&[column])?.into_iter().flatten() {
-                let rows = first..first + piece.len();
-                first = rows.end;
-                let keep: BooleanArray =
-                    rows.map(|row| Some(self.table.changes.changes(row))).collect();
-                pieces.push(filter(&piece, &keep)?);
-            }
-            let pieces: Vec<_> = pieces.iter().map(AsRef::as_ref).collect();
-            Ok((column.clone(), concat(&pieces)?))
-        };
-        self.columns.iter().map(values).collect()
+    /// The values that changed rows have, column by column, where they are few enough to be named.
+    fn values(&self, index: &RowIndex) -> Result<Vec<(String, ArrayRef)>, ArrowError> {
+        let changes = |at: &u32| self.table.changes.changes(index.number(*at) as usize);
+        let changed = index.groups().flatten().copied().filter(changes);
+        let changed: Vec<u32> = changed.take(NAMED_VALUES_MAX + 1).collect();
+        if changed.len() > NAMED_VALUES_MAX {
+            return Ok(Vec::new());
+        }
+        Ok(self.columns.iter().cloned().zip(index.values(&changed)?).collect())
     }
 
-    fn taken_in(
+    fn find_taken_in(
         &self,
         post: &PostImage<'_>,
         batch: &RecordBatch,
-    ) -> Result<Vec<Taken>, ArrowError> {
+        index: &RowIndex,
+        taken: &mut Earliest<Taken>,
+    ) -> Result<(), ArrowError> {
         let column = |name: &String| {
             let at = batch.schema().index_of(name)?;
             Ok(ArrayRef::clone(batch.column(at)))
         };
         let values = self.columns.iter().map(column).collect::<Result<Vec<_>, ArrowError>>()?;
-        let values = self.index.encode(&values)?;
+        let values = index.encode(&values)?;
         let (stands, places) = (post.stands(self.table.identity()), addresses(batch)?);
-        let rows = (0..batch.num_rows()).filter_map(|at| {
-            let row = self.index.find(values.row(at))?;
+        for at in 0..batch.num_rows() {
+            let Some(row) = index.find(values.row(at)) else { continue };
             // A row that is put as it is meets itself.
-            let is_taken = self.table.changes.changes(row as usize) && stands(places.value(at));
-            is_taken.then(|| (row, row_key_text(batch, &self.table.rows.named_by, at)))
-        });
-        Ok(rows.collect())
+            if self.table.changes.changes(row as usize) && stands(places.value(at)) {
+                taken.push((row, row_key_text(batch, &self.table.rows.named_by, at)));
+            }
+        }
+        Ok(())
     }
 
-    fn violation(&self, row: usize, other: &str) -> Result<Violation, ArrowError> {
+    fn violation(&self, row: usize, other: &str) -> Result<Violation, RowsError> {
         let value = self.table.rows.value_text(&self.columns, row)?;
         let other = quoted(other);
         Ok(Violation {

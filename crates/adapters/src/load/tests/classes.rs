@@ -8,6 +8,7 @@ use graphwrite_substrate::ROW_ADDRESS;
 
 use crate::change::{Changes, RowClass};
 use crate::input::TableInput;
+use crate::keys::Pass;
 use crate::load::LoadMode::{Append, Upsert};
 use crate::load::classify::{Comparison, Rest};
 use crate::testing::{TYPES, TestSchema};
@@ -32,9 +33,9 @@ fn classes_of(before: &[&str], after: &[&str]) -> Vec<RowClass> {
     let (before, after) = (schema.input(before), schema.input(after));
     let incoming: &TableInput = &after.tables()[0];
     let mut changes = Changes::all_inserts(incoming);
-    let comparison = Comparison::new(&schema.schema, incoming, Rest::Stays).unwrap();
+    let comparison = Comparison::new(&schema.schema, incoming, Rest::Stays, Pass::ALL).unwrap();
     for batch in before.tables()[0].batches() {
-        let batch = with_addresses(batch);
+        let batch = with_addresses(&batch.unwrap());
         // The engine may give columns in another order.
         let reversed: Vec<_> = (0..batch.num_columns()).rev().collect();
         comparison.apply(&batch.project(&reversed).unwrap(), &mut changes).unwrap();
@@ -114,9 +115,9 @@ mod floats {
         let (before, after) = (input(before), input(after));
         let incoming = &after.tables()[0];
         let mut changes = Changes::all_inserts(incoming);
-        let existing = with_addresses(before.tables()[0].batches().next().unwrap());
+        let existing = with_addresses(&before.tables()[0].batches().next().unwrap().unwrap());
         let schema = TestSchema::new();
-        let comparison = Comparison::new(&schema.schema, incoming, Rest::Stays).unwrap();
+        let comparison = Comparison::new(&schema.schema, incoming, Rest::Stays, Pass::ALL).unwrap();
         comparison.apply(&existing, &mut changes).unwrap();
         changes.classes[0]
     }

@@ -271,8 +271,8 @@ async fn a_digest_says_which_rows_and_how_and_nothing_of_places_or_batches() {
     assert_ne!(base, digest(Append, &[PEOPLE[0], other, PEOPLE[2]]));
     let mut cut = schema.builder();
     for batch in schema.input(PEOPLE).tables().iter().flat_map(|table| {
-        let rows = table.batches().next().unwrap();
-        (0..rows.num_rows()).map(|row| (table.name().to_owned(), rows.slice(row, 1)))
+        let rows = table.batches().next().unwrap().unwrap();
+        (0..rows.num_rows()).map(move |row| (table.name().to_owned(), rows.slice(row, 1)))
     }) {
         cut.push_batch(&batch.0, &batch.1).unwrap();
     }
