@@ -8,6 +8,7 @@ mod calendar;
 pub(crate) mod cells;
 mod csv_records;
 mod csv_rows;
+mod error;
 pub(crate) mod json;
 pub(crate) mod limits;
 mod lines;
@@ -28,7 +29,8 @@ mod source_tests;
 #[cfg(test)]
 mod tests;
 
-pub use builder::{InputBuilder, InputError};
+pub use builder::InputBuilder;
+pub use error::InputError;
 pub use limits::{LimitExceeded, LoadLimits};
 pub use source::{DataForm, Source, SourceData, SourceError, SourceErrorKind, UnknownForm};
 pub use spill::{RowsError, TempError};

@@ -17,6 +17,7 @@ use graphwrite_protocol_types::{AttemptId, CommitId, InvalidId, OperationId};
 use crate::exit::Exit;
 #[cfg(feature = "failpoints")]
 use crate::fault::FaultSpec;
+use crate::size::Size;
 
 /// Writes graphs of many tables, each write atomic and visible at once; looks into them and into
 /// what an interrupted write left behind.
@@ -163,6 +164,13 @@ pub(crate) struct LoadArgs {
     /// What to do with a key that exists
     #[arg(long, value_enum, default_value_t = Mode::Append)]
     pub(crate) mode: Mode,
+    /// Memory for the rows and the questions about them, as in `256MiB`; what does not fit goes to a
+    /// temporary file
+    #[arg(long, value_name = "SIZE", default_value = "512MiB")]
+    pub(crate) memory: Size,
+    /// Directory of the temporary file [default: the system's]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) temp_dir: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) terms: TermsArgs,
     #[command(flatten)]

@@ -26,6 +26,7 @@ pub(crate) fn input(error: &InputError, graph: &str) -> Failure {
         InputError::Source(source) => {
             of_answer(class(source.code()), source, source.to_string(), graph)
         }
+        InputError::Temp(error) => of_answer(class(error.code()), error, error.to_string(), graph),
         InputError::Limit(limit) => of_answer(class(limit.code()), limit, limit.to_string(), graph),
         other => Failure::new(Exit::Bug, "internal", other.to_string())
             .help("the graph is unchanged; please report this"),

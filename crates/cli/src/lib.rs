@@ -19,6 +19,7 @@ mod render;
 mod report;
 mod resolved;
 mod run;
+mod size;
 mod sorted;
 mod style;
 mod text;

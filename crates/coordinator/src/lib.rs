@@ -59,8 +59,8 @@ pub use spans::SPANS;
 pub use graphwrite_adapters::{
     DataForm, InputBuilder, InputError, LimitExceeded, LoadInput, LoadLimits, LoadMode,
     MutationBuilder, MutationInput, OnReferenced, Place, PrepareError, RenderError, RowRenderer,
-    Rule, Source, SourceData, SourceError, SourceErrorKind, SourceName, UnknownForm, Violation,
-    Violations,
+    RowsError, Rule, Source, SourceData, SourceError, SourceErrorKind, SourceName, TempError,
+    UnknownForm, Violation, Violations,
 };
 pub use graphwrite_gates::{GateMetrics, GateTimeout};
 pub use graphwrite_recovery::{

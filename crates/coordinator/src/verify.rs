@@ -110,7 +110,7 @@ impl Check {
         schema: &GraphSchema,
     ) -> Result<(), ReadError> {
         let mut rows =
-            InputBuilder::new(schema).with_limits(NO_LIMITS).with_errors_max(FINDINGS_MAX);
+            InputBuilder::new(schema).with_limits(all_rows()).with_errors_max(FINDINGS_MAX);
         let mut complete = true;
         for declared in schema.types() {
             let head = state.base().head(declared.identity);
@@ -228,9 +228,10 @@ impl Check {
 /// Violations that are listed one by one.
 const FINDINGS_MAX: usize = 100;
 
-/// Constraints between tables are judged on all rows, which are held in memory.
-const NO_LIMITS: LoadLimits =
-    LoadLimits { rows_max: u64::MAX, bytes_max: u64::MAX, tables_max: usize::MAX };
+/// Constraints between tables are judged on all rows, in as much memory as a load has.
+fn all_rows() -> LoadLimits {
+    LoadLimits { tables_max: usize::MAX, ..LoadLimits::default() }
+}
 
 fn source_text(error: &RecoverError) -> String {
     use std::error::Error;

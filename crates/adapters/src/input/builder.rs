@@ -9,52 +9,22 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use graphwrite_protocol_types::{SchemaHash, TableIdentity};
 use graphwrite_schema::GraphSchema;
-use thiserror::Error;
 
 use super::assembly::{Assembly, FieldFault, RowText, member};
+use super::error::InputError;
 use super::json::{Json, Members, parse};
-use super::limits::{LimitExceeded, LoadLimits, Usage};
+use super::limits::{LoadLimits, Usage};
 use super::naming::{ShapeFault, named, type_name, unknown_type};
 use super::parts::{Origin, Part, Parts, place_of_line};
-use super::source::{Source, SourceError};
-use super::spill::{RowsError, Spill, TempError};
+use super::source::Source;
+use super::spill::{RowsError, Spill};
 use super::table::{LoadInput, TableInput};
-use super::violation::{Faults, Place, Rule, SourceName, Violation, Violations, quoted};
+use super::violation::{Faults, Place, Rule, SourceName, Violation, quoted};
 use super::{batch, within};
 use crate::digest::content_digest;
 
 /// The longest line, so that a single value fits Arrow's 32-bit offsets.
 const LINE_BYTES_MAX: usize = 1 << 30;
-
-/// The input of a load cannot be used; nothing was written.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum InputError {
-    /// Rows break rules.
-    #[error(transparent)]
-    Invalid(#[from] Violations),
-    /// There is more than the limits allow.
-    #[error(transparent)]
-    Limit(#[from] LimitExceeded),
-    /// A file or stream cannot be read as what it is said to be.
-    #[error(transparent)]
-    Source(#[from] SourceError),
-    /// The temporary file cannot be used.
-    #[error(transparent)]
-    Temp(#[from] TempError),
-    /// The columns could not be built; a fault of ours.
-    #[error("the rows could not be built into columns: {0}")]
-    Columns(#[from] ArrowError),
-}
-
-impl From<RowsError> for InputError {
-    fn from(error: RowsError) -> Self {
-        match error {
-            RowsError::Temp(error) => Self::Temp(error),
-            RowsError::Columns(error) => Self::Columns(error),
-        }
-    }
-}
 
 /// The rows of one table: those that are open, and those that are built.
 struct Table {

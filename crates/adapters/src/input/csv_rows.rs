@@ -8,9 +8,10 @@ use graphwrite_protocol_types::TableIdentity;
 use graphwrite_schema::{EDGE_ID, End, GraphSchema, PropertyType, ScalarType, TypeDef};
 
 use super::assembly::{FieldFault, RowText, missing_column, unknown_property};
-use super::builder::{InputBuilder, InputError};
+use super::builder::InputBuilder;
 use super::cells::Misfit;
 use super::csv_records::Records;
+use super::error::InputError;
 use super::json::{Json, Members, parse};
 use super::lines::Lines;
 use super::source::SourceErrorKind;

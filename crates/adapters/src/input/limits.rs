@@ -34,7 +34,7 @@ impl LoadLimits {
 
     /// Bytes of the indexes over keys that are kept.
     pub(crate) fn keys_share(&self) -> u64 {
-        self.bytes() / 4
+        self.bytes() / 8
     }
 
     /// Bytes of one index that is built for a question.

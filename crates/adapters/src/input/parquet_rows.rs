@@ -8,7 +8,8 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 
 use super::assembly::BATCH_ROWS;
-use super::builder::{InputBuilder, InputError};
+use super::builder::InputBuilder;
+use super::error::InputError;
 use super::source::{DataForm, SourceError, SourceErrorKind};
 
 /// Bytes of a batch that is read at once, decoded; a batch has at least one row.

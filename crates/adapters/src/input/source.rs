@@ -11,7 +11,8 @@ use graphwrite_protocol_types::{Answer, TableIdentity};
 use graphwrite_schema::GraphSchema;
 use thiserror::Error;
 
-use super::builder::{InputBuilder, InputError};
+use super::builder::InputBuilder;
+use super::error::InputError;
 use super::lines::{Lines, without_end};
 use super::spill::TempError;
 use super::{csv_rows, parquet_rows};

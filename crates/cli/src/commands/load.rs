@@ -46,9 +46,12 @@ async fn read(
     progress: &Progress,
     io: &mut Io<'_>,
 ) -> Result<LoadInput, Failure> {
-    let builder = graph.input(LoadLimits::default()).await;
-    let builder = builder.map_err(|error| failed(&error, &args.graph))?;
+    let limits = LoadLimits { bytes_max: args.memory.0, ..LoadLimits::default() };
+    let builder = graph.input(limits).await.map_err(|error| failed(&error, &args.graph))?;
     let mut builder = builder.with_errors_max(args.terms.max_errors.get());
+    if let Some(directory) = &args.temp_dir {
+        builder = builder.with_temp_dir(directory);
+    }
     let read = read_all(&mut builder, args, data, progress, io);
     let finished = read.and_then(|()| builder.finish());
     finished.map_err(|error| invalid::input(&error, &args.graph))

@@ -328,3 +328,21 @@ fn standard_input_may_be_csv_when_it_is_said() {
     let useless = world.feed("load {g} --data - --table Person --json", "");
     assert_eq!(useless.exit, Exit::Usage);
 }
+
+#[test]
+fn a_load_beyond_its_memory_needs_a_directory_for_the_rest() {
+    let world = World::new();
+    let rows: Vec<_> =
+        (0..2_000).map(|n| format!(r#"{{"type":"Person","data":{{"slug":"{n}"}}}}"#)).collect();
+    world.write("many.jsonl", &rows.join("\n"));
+    let load = "load {g} --data {d}/many.jsonl --memory 64KiB --json";
+    let ran = world.run(&format!("{load} --temp-dir {{d}}/nowhere"));
+    let error = ran.error();
+    assert_eq!((ran.exit, &error["code"]), (Exit::Storage, &"temp_storage".into()));
+    assert_eq!(error["effect"], "none");
+    assert!(error["message"].as_str().unwrap().contains("nowhere"), "{error}");
+    let receipt = world.run(&format!("{load} --temp-dir {{d}}")).done().json();
+    assert_eq!(receipt["tables"][0]["inserted"], 2_000);
+    let left: Vec<_> = std::fs::read_dir(world.scratch.path()).unwrap().collect();
+    assert_eq!(left.len(), 4, "schema, rows, more rows, the graph: {left:?}");
+}
