@@ -32,9 +32,9 @@ usage: cargo xtask <command>
   test [--fast]        every check and every test, in order, stopping at the first failure;
                        --fast leaves out clippy and the documentation
   tidy                 the house rules that a program can check (docs/STYLE.md)
-  audit-entrypoints [--check | --format md|json]
-                       every way into the library and the tool with its protocol; --check compares
-                       with docs/entrypoints.md
+  audit-entrypoints [--check] [--format md|json]
+                       every way into the library and the tool with its protocol; exits with 1 if
+                       there is a way around; --check also compares docs/entrypoints.md
   cargo <arguments>    cargo itself, with the same protoc (and so the same artifacts) as above
   help                 this text";
 
@@ -67,11 +67,14 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
 }
 
 fn audit_entrypoints(options: &[&str]) -> Result<(), Failure> {
-    let output = match options {
-        [] | ["--format", "md"] => audit::Output::Markdown,
-        ["--format", "json"] => audit::Output::Json,
-        ["--check"] => audit::Output::Check,
+    let (format, check) = match options {
+        [] | ["--format", "md"] => (Some(audit::Format::Markdown), false),
+        ["--format", "json"] => (Some(audit::Format::Json), false),
+        ["--check"] => (None, true),
+        ["--check", "--format", "json"] | ["--format", "json", "--check"] => {
+            (Some(audit::Format::Json), true)
+        }
         other => return Err(Failure::Usage(format!("audit-entrypoints {}", other.join(" ")))),
     };
-    audit::run(&Workspace::open()?, output)
+    audit::run(&process::root(), format, check)
 }

@@ -133,7 +133,8 @@ fn is_of_cargo_run(name: &str) -> bool {
     EXACT.contains(&name) || name.starts_with("CARGO_PKG_")
 }
 
-fn root() -> PathBuf {
+/// The directory of the workspace that this program was built from.
+pub(crate) fn root() -> PathBuf {
     let package = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     package.parent().map_or_else(|| package.clone(), Path::to_path_buf)

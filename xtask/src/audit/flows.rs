@@ -232,7 +232,7 @@ impl Flows<'_> {
         let text = format!(
             "`{}` is {} and comes to `{act}`: {}",
             row.name,
-            row.protocol,
+            row.protocol.name(),
             shown.join(" > ")
         );
         Finding::fault(self.calls.functions[way[0]].place(), rule, text)

@@ -2,6 +2,7 @@
 //! it follows, and every way around it. It reads sources; what it expects is in `table`.
 
 mod acting;
+mod adapters;
 mod allowed;
 mod bypass;
 mod calls;
@@ -16,27 +17,27 @@ mod render;
 mod surface;
 mod table;
 
+use std::path::Path;
+
 use crate::failure::Failure;
 use crate::finding::{self, Finding};
 use crate::layers;
-use crate::process::Workspace;
 use crate::tree::Tree;
 
+use adapters::Adapter;
 use calls::{Calls, Variant};
 use table::{ENTRY_POINTS, EntryPoint};
 
 const CHECK: &str = "audit-entrypoints";
 const GOLDEN: &str = "docs/entrypoints.md";
 
-/// What to do with the audited table.
+/// What to print of the audited table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Output {
-    /// Print it as the page that is checked in.
+pub(crate) enum Format {
+    /// The page that is checked in.
     Markdown,
-    /// Print it for a program.
+    /// One document for a program.
     Json,
-    /// Compare it with the page that is checked in.
-    Check,
 }
 
 /// One way in, as the sources have it.
@@ -55,21 +56,25 @@ impl Found {
     }
 }
 
-/// Audits the sources, and prints or compares the table.
+/// Audits the sources below `root`; prints the table where a format is given, and compares the page
+/// that is checked in where `check` is.
 ///
 /// # Errors
 /// When the audit finds a fault, or the page differs.
-pub(crate) fn run(workspace: &Workspace, output: Output) -> Result<(), Failure> {
-    let tree = Tree::read(workspace.root())?;
+pub(crate) fn run(root: &Path, format: Option<Format>, check: bool) -> Result<(), Failure> {
+    let tree = Tree::read(root)?;
+    let adapters = adapters::read(&tree);
     let mut findings = audit(&tree, ENTRY_POINTS);
-    findings.extend(layers::check(&layers::packages(workspace.root())?));
-    if output == Output::Check {
-        findings.extend(compare(&tree));
-        return finding::report(CHECK, &findings);
+    findings.extend(layers::check(&layers::packages(root)?));
+    if check {
+        findings.extend(compare(&tree, &adapters));
     }
-    match output {
-        Output::Json => println!("{}", render::json(&entry_points(&tree))),
-        _ => print!("{}", render::markdown()),
+    match format {
+        Some(Format::Json) => {
+            println!("{}", render::json(&entry_points(&tree), &adapters, &findings));
+        }
+        Some(Format::Markdown) => print!("{}", render::markdown(&adapters)),
+        None => return finding::report(CHECK, &findings),
     }
     finding::judge(CHECK, &findings)
 }
@@ -82,6 +87,7 @@ fn audit(tree: &Tree, listed: &[EntryPoint]) -> Vec<Finding> {
     let calls = Calls::read(tree, &apart);
     findings.extend(flows::check(&calls, &found, listed));
     findings.extend(flows::unexpected(&calls, &library::others(tree)));
+    findings.extend(adapters::check(&adapters::read(tree), &calls, listed));
     findings.extend(hidden::check(tree, &calls));
     findings.extend(physical::check(tree));
     findings.extend(bypass::check(tree));
@@ -114,9 +120,9 @@ fn match_table(found: &[Found], listed: &[EntryPoint]) -> Vec<Finding> {
     unlisted.chain(gone).collect()
 }
 
-fn compare(tree: &Tree) -> Vec<Finding> {
+fn compare(tree: &Tree, adapters: &[Adapter]) -> Vec<Finding> {
     let golden = std::fs::read_to_string(tree.root.join(GOLDEN)).unwrap_or_default();
-    if golden == render::markdown() {
+    if golden == render::markdown(adapters) {
         return Vec::new();
     }
     let text =
@@ -171,8 +177,8 @@ mod tests {
     fn a_page_that_differs_is_a_fault() {
         let scratch = Scratch::new("audit");
         scratch.write(GOLDEN, "old");
-        assert_eq!(rules(&compare(&tree(&scratch))), ["golden"]);
-        scratch.write(GOLDEN, &render::markdown());
-        assert_eq!(compare(&tree(&scratch)), []);
+        assert_eq!(rules(&compare(&tree(&scratch), &[])), ["golden"]);
+        scratch.write(GOLDEN, &render::markdown(&[]));
+        assert_eq!(compare(&tree(&scratch), &[]), []);
     }
 }

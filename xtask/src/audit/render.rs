@@ -5,42 +5,70 @@ use std::fmt::Write;
 use serde_json::json;
 
 use super::Found;
-use super::table::{ENTRY_POINTS, EntryPoint, GUARDED, Protocol};
+use super::adapters::Adapter;
+use super::flows::Act;
+use super::table::{COMES_TO, ENTRY_POINTS, EntryPoint, GUARDED, Protocol};
+use crate::finding::{Finding, Weight};
 
-const OPENING: &str = "\
-# Entry points
+/// The version of the document that [`json`] makes; it changes when a field changes its meaning or
+/// goes away, not when one is added.
+const SCHEMA_VERSION: u32 = 1;
 
-Every way into the library and the operator tool, and the protocol that it follows. The table is
-closed: `cargo xtask audit-entrypoints` compares it with the sources and fails on an entry point that
-is missing here, on one that no longer exists, and on ways around the protocol. This page is generated
-(`cargo xtask audit-entrypoints --format md > docs/entrypoints.md`); edit `xtask/src/audit/table.rs`.
-
-* **graph write**: stages A to H, with the effects of the named adapter and one graph commit.
-* **control**: changes control state or resolves attempts, and makes no lineage.
-* **authority-first**: its compare-and-set on the manifest comes first, with no effect before it.
-* **read-only**: writes nothing.
-* **port**: no way in; the library calls it.
-";
+const OPENING: &str = include_str!("opening.md");
 
 /// The page.
-pub(crate) fn markdown() -> String {
+pub(crate) fn markdown(adapters: &[Adapter]) -> String {
     let (commands, library): (Vec<_>, Vec<_>) =
         ENTRY_POINTS.iter().partition(|row| row.is_command());
     let mut page = OPENING.to_owned();
-    section(&mut page, "Library", &library);
-    section(&mut page, "Operator tool", &commands);
+    section(&mut page, "Library", &library, adapters);
+    section(&mut page, "Operator tool", &commands, adapters);
     guarded(&mut page);
     page
 }
 
-fn section(page: &mut String, title: &str, rows: &[&EntryPoint]) {
-    line(
-        page,
-        &format!("\n## {title}\n\n| Entry point | Protocol | What it does |\n|---|---|---|"),
-    );
+fn section(page: &mut String, title: &str, rows: &[&EntryPoint], adapters: &[Adapter]) {
+    let columns = "| Entry point | Protocol | Adapter | Effects | Gates | What it does |";
+    line(page, &format!("\n## {title}\n\n{columns}\n|---|---|---|---|---|---|"));
     for row in rows {
-        line(page, &format!("| `{}` | {} | {} |", row.name, row.protocol, row.says));
+        let adapter = adapter_of(row, adapters);
+        let name = adapter.map_or_else(nothing, |adapter| format!("`{}`", adapter.name));
+        let gates = adapter.map_or_else(nothing, gates);
+        let effects = or_nothing(&effects(row, adapter).join(", "));
+        let protocol = row.protocol.name();
+        let EntryPoint { name: entry, says, .. } = row;
+        line(page, &format!("| `{entry}` | {protocol} | {name} | {effects} | {gates} | {says} |"));
     }
+}
+
+fn adapter_of<'a>(row: &EntryPoint, adapters: &'a [Adapter]) -> Option<&'a Adapter> {
+    let Protocol::GraphWrite(name) = row.protocol else { return None };
+    adapters.iter().find(|adapter| adapter.name == name)
+}
+
+/// The kinds of a graph write's effects; for the others, the acts that they come to.
+fn effects(row: &EntryPoint, adapter: Option<&Adapter>) -> Vec<String> {
+    match adapter {
+        Some(adapter) => adapter.effects.clone(),
+        None => acts(row).iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn acts(row: &EntryPoint) -> &'static [Act] {
+    COMES_TO.iter().find(|(name, _)| *name == row.name).map_or(&[], |(_, acts)| acts)
+}
+
+fn gates(adapter: &Adapter) -> String {
+    let Adapter { schema_gate, branch_gate, table_gates, .. } = adapter;
+    format!("schema {schema_gate}, branch {branch_gate}, tables {table_gates}")
+}
+
+fn nothing() -> String {
+    or_nothing("")
+}
+
+fn or_nothing(text: &str) -> String {
+    if text.is_empty() { "-".to_owned() } else { text.to_owned() }
 }
 
 fn guarded(page: &mut String) {
@@ -58,26 +86,43 @@ fn line(page: &mut String, text: &str) {
     let _ = writeln!(page, "{text}");
 }
 
-/// One object per entry point, with the place where the sources have it.
-pub(crate) fn json(found: &[Found]) -> String {
-    let rows: Vec<serde_json::Value> = ENTRY_POINTS.iter().map(|row| object(row, found)).collect();
-    format!("{:#}", serde_json::Value::from(rows))
+/// The document that docs/entrypoints.md describes.
+pub(crate) fn json(found: &[Found], adapters: &[Adapter], findings: &[Finding]) -> String {
+    let rows = ENTRY_POINTS.iter().map(|row| object(row, found, adapter_of(row, adapters)));
+    let findings = findings.iter().map(|finding| {
+        json!({
+            "code": finding.rule,
+            "fails": finding.weight == Weight::Fault,
+            "place": finding.place,
+            "text": finding.text,
+        })
+    });
+    let document = json!({
+        "schema_version": SCHEMA_VERSION,
+        "entry_points": rows.collect::<Vec<_>>(),
+        "findings": findings.collect::<Vec<_>>(),
+    });
+    format!("{document:#}")
 }
 
-fn object(row: &EntryPoint, found: &[Found]) -> serde_json::Value {
-    let (protocol, adapter) = match row.protocol {
-        Protocol::GraphWrite(adapter) => ("graph-write", Some(adapter)),
-        Protocol::Control => ("control", None),
-        Protocol::AuthorityFirst => ("authority-first", None),
-        Protocol::ReadOnly => ("read-only", None),
-        Protocol::Port => ("port", None),
-    };
+fn object(row: &EntryPoint, found: &[Found], adapter: Option<&Adapter>) -> serde_json::Value {
     let place = found.iter().find(|found| found.name == row.name).map(|found| &found.place);
+    let gates = adapter.map(|adapter| {
+        json!({
+            "schema": adapter.schema_gate,
+            "branch": adapter.branch_gate,
+            "tables": adapter.table_gates,
+        })
+    });
+    let acts: Vec<String> = acts(row).iter().map(ToString::to_string).collect();
     json!({
         "name": row.name,
         "surface": if row.is_command() { "command" } else { "library" },
-        "protocol": protocol,
-        "adapter": adapter,
+        "protocol": row.protocol.name().replace(' ', "-"),
+        "adapter": adapter.map(|adapter| &adapter.name),
+        "effects": adapter.map_or(&[][..], |adapter| &adapter.effects),
+        "acts": acts,
+        "gates": gates,
         "says": row.says,
         "source": place,
     })
@@ -87,21 +132,77 @@ fn object(row: &EntryPoint, found: &[Found]) -> serde_json::Value {
 mod tests {
     use super::*;
 
+    fn load() -> Adapter {
+        Adapter {
+            name: "load".to_owned(),
+            effects: vec!["Staged".to_owned()],
+            schema_gate: "shared".to_owned(),
+            branch_gate: "shared".to_owned(),
+            table_gates: "exclusive".to_owned(),
+            ..Adapter::default()
+        }
+    }
+
+    fn document(found: &[Found], findings: &[Finding]) -> serde_json::Value {
+        serde_json::from_str(&json(found, &[load()], findings)).unwrap()
+    }
+
+    fn entry<'a>(document: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
+        let mut rows = document["entry_points"].as_array().unwrap().iter();
+        rows.find(|row| row["name"] == name).unwrap()
+    }
+
     #[test]
     fn the_page_has_every_entry_point_once() {
-        let page = markdown();
+        let page = markdown(&[]);
         for row in ENTRY_POINTS {
             assert_eq!(page.matches(&format!("| `{}` |", row.name)).count(), 1, "{}", row.name);
         }
     }
 
     #[test]
+    fn the_page_says_effects_and_gates_of_a_graph_write() {
+        let page = markdown(&[load()]);
+        let row = "| `Graph::load` | graph write | `load` | Staged | schema shared, branch shared, \
+                   tables exclusive | Loads";
+        assert!(page.contains(row), "{page}");
+    }
+
+    #[test]
     fn json_names_the_place_in_the_sources() {
-        let name = ENTRY_POINTS[0].name.to_owned();
         let place = "crates/coordinator/src/graph.rs:7".to_owned();
-        let text = json(&[Found::of_library(name, place.clone())]);
-        let rows: serde_json::Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(rows[0]["source"], serde_json::Value::from(place));
-        assert_eq!(rows[1]["source"], serde_json::Value::Null);
+        let found = Found::of_library("Graph::load".to_owned(), place.clone());
+        let document = document(&[found], &[]);
+        assert_eq!(entry(&document, "Graph::load")["source"], serde_json::Value::from(place));
+        assert_eq!(entry(&document, "Graph::open")["source"], serde_json::Value::Null);
+    }
+
+    #[test]
+    fn json_has_the_same_fields_for_every_entry_point() {
+        let document = document(&[], &[]);
+        assert_eq!(document["schema_version"], 1);
+        for row in document["entry_points"].as_array().unwrap() {
+            let fields: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+            let expected = [
+                "acts", "adapter", "effects", "gates", "name", "protocol", "says", "source",
+                "surface",
+            ];
+            assert_eq!(fields, expected);
+        }
+        let load = entry(&document, "graphwrite load");
+        assert_eq!(
+            (&load["protocol"], &load["gates"]["tables"]),
+            (&"graph-write".into(), &"exclusive".into())
+        );
+        assert_eq!(entry(&document, "Graph::recover")["acts"][0], "stage");
+    }
+
+    #[test]
+    fn json_has_what_was_found() {
+        let finding = Finding::fault("a.rs:1", "glob", "a glob".to_owned());
+        let document = document(&[], &[finding]);
+        let expected =
+            json!([{"code": "glob", "fails": true, "place": "a.rs:1", "text": "a glob"}]);
+        assert_eq!(document["findings"], expected);
     }
 }

@@ -1,8 +1,6 @@
 //! The closed table of entry points: what may change or read a graph, and by which protocol. A row
 //! here is a decision; the audit holds the sources to it.
 
-use std::fmt;
-
 use super::flows::Act;
 
 /// Where a reader of a fault must go.
@@ -23,14 +21,15 @@ pub(crate) enum Protocol {
     Port,
 }
 
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Protocol {
+    /// What the page calls it.
+    pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::GraphWrite(adapter) => write!(f, "graph write, adapter `{adapter}`"),
-            Self::Control => f.write_str("control"),
-            Self::AuthorityFirst => f.write_str("authority-first"),
-            Self::ReadOnly => f.write_str("read-only"),
-            Self::Port => f.write_str("port"),
+            Self::GraphWrite(_) => "graph write",
+            Self::Control => "control",
+            Self::AuthorityFirst => "authority-first",
+            Self::ReadOnly => "read-only",
+            Self::Port => "port",
         }
     }
 }

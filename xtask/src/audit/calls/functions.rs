@@ -62,6 +62,13 @@ impl Function<'_> {
         self.room() == room && self.owner.as_deref() == owner && self.name == name
     }
 
+    pub(crate) fn block(&self) -> Option<&syn::Block> {
+        match self.body {
+            Body::Block(block) => Some(block),
+            Body::None | Body::Value(_) | Body::Arm(_) => None,
+        }
+    }
+
     pub(crate) fn has_self(&self) -> bool {
         self.signature.is_some_and(|signature| signature.receiver().is_some())
     }
