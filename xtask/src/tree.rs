@@ -3,7 +3,9 @@
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
+use proc_macro2::TokenStream;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 
@@ -26,8 +28,10 @@ pub(crate) struct Source {
 
 impl Source {
     fn parse(path: String, text: String) -> Result<Self, Finding> {
-        let syntax = syn::parse_file(&text).map_err(|why| unreadable(&path, &why.to_string()))?;
-        let words = words::words(&text).map_err(|why| unreadable(&path, &why.to_string()))?;
+        let tokens = TokenStream::from_str(&text);
+        let tokens = tokens.map_err(|why| unreadable(&path, &why.to_string()))?;
+        let words = words::of_tokens(tokens.clone());
+        let syntax = syn::parse2(tokens).map_err(|why| unreadable(&path, &why.to_string()))?;
         let mut marks = TestMarks::default();
         marks.visit_file(&syntax);
         let is_test = path.starts_with("tests/") || path.split('/').nth(2) == Some("tests");
@@ -107,6 +111,25 @@ impl Tree {
     /// The files of one crate that are not tests.
     pub(crate) fn production<'a>(&'a self, room: &'a str) -> impl Iterator<Item = &'a Source> {
         self.sources.iter().filter(move |source| source.room() == room && !source.is_test)
+    }
+
+    /// Puts a file in the place of the one at `path`, which it gives back.
+    #[cfg(test)]
+    pub(crate) fn put(&mut self, path: &str, text: String) -> Option<Source> {
+        let source = Source::parse(path.to_owned(), text).expect("a Rust source");
+        let replaced = self.put_back(path, Some(source));
+        self.mark_test_files();
+        replaced
+    }
+
+    /// The same with a file that was parsed; `None` takes away what is there.
+    #[cfg(test)]
+    pub(crate) fn put_back(&mut self, path: &str, source: Option<Source>) -> Option<Source> {
+        let at = self.sources.iter().position(|source| source.path == path);
+        let replaced = at.map(|at| self.sources.remove(at));
+        self.sources.extend(source);
+        self.sources.sort_by(|a, b| a.path.cmp(&b.path));
+        replaced
     }
 
     /// Marks the files that a `#[cfg(test)] mod name;` brings in, and all below them.

@@ -54,8 +54,9 @@ fn names_physical(words: &[Word], index: usize) -> bool {
     let inner =
         at(-1) == ":" && at(-2) == ":" && !["", "use", "{", ",", "(", "<", "="].contains(&at(-3));
     let starts_path = at(1) == ":" && at(2) == ":" && !inner;
+    let before = if at(-1) == ":" && !inner { at(-3) } else { at(-1) };
     let imported =
-        ["use", "crate"].contains(&at(-1)) || at(1) == "as" && ["{", ","].contains(&at(-1));
+        ["use", "crate"].contains(&before) || at(1) == "as" && ["{", ","].contains(&before);
     is_physical(at(0)) && (starts_path || imported)
 }
 

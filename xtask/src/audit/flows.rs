@@ -91,7 +91,7 @@ pub(crate) fn check(calls: &Calls<'_>, found: &[Found], listed: &[EntryPoint]) -
 pub(crate) fn unexpected(calls: &Calls<'_>, found: &[Found]) -> Vec<Finding> {
     let flows = Flows { calls, found, listed: &[], attempts: BTreeSet::new() };
     let judged = found.iter().flat_map(|found| {
-        let roots = calls.select(|function| function.place() == found.place);
+        let roots = calls.at(&found.place);
         let row = EntryPoint { name: "", protocol: Protocol::ReadOnly, says: "Returns at once." };
         flows
             .only(&row, &roots, &[])
@@ -150,14 +150,16 @@ impl Flows<'_> {
         if found.variants.is_empty() {
             let (owner, name) = found.name.split_once("::").unwrap_or(("", &found.name));
             let waits = found.name.strip_suffix(".await");
-            return self.calls.select(|function| {
-                let implements =
-                    function.of_trait.as_deref() == Some(owner) && function.name == name;
+            let mut roots = self.calls.at(&found.place);
+            roots.extend(self.calls.select(|function| {
+                let of = function.of_trait.as_deref();
+                let implements = of == Some(owner) && function.name == name;
                 let awaited = waits.is_some()
                     && function.owner.as_deref() == waits
-                    && function.of_trait.as_deref().is_some_and(|it| it.ends_with("Future"));
-                function.place() == found.place || implements || awaited
-            });
+                    && of.is_some_and(|it| it.ends_with("Future"));
+                implements || awaited
+            }));
+            return roots;
         }
         self.calls.select(|function| carries_out(&function.variants, &found.variants))
     }

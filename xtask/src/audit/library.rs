@@ -11,24 +11,23 @@ use super::names::{is_public, last, type_path};
 use super::surface;
 use crate::tree::{Source, Tree};
 
-pub(crate) const LIBRARY: &str = "coordinator";
+const LIBRARY: &str = "coordinator";
 
 /// The crates whose types the coordinator may hand on.
 const INNER: [&str; 7] =
     ["gates", "recovery", "substrate", "manifest", "adapters", "schema", "protocol-types"];
 
-/// Public asynchronous functions, and types that can be awaited.
-pub(crate) fn entry_points(tree: &Tree) -> Vec<Found> {
-    functions(tree).into_iter().filter(|it| it.is_awaited).map(|it| it.found).collect()
+/// What users of the library can call.
+#[derive(Default)]
+pub(crate) struct Surface {
+    /// Public asynchronous functions, and types that can be awaited.
+    pub(crate) awaited: Vec<Found>,
+    /// Public functions that return at once.
+    pub(crate) others: Vec<Found>,
 }
 
-/// Public functions that return at once. They must not act: whoever awaits nothing expects nothing.
-pub(crate) fn others(tree: &Tree) -> Vec<Found> {
-    functions(tree).into_iter().filter(|it| !it.is_awaited).map(|it| it.found).collect()
-}
-
-fn functions(tree: &Tree) -> Vec<Public> {
-    let mut found = Vec::new();
+pub(crate) fn read(tree: &Tree) -> Surface {
+    let mut found = Surface::default();
     for source in tree.production(LIBRARY) {
         let mut scan = Scan { source, only: None, owner: None, found: &mut found };
         scan.visit_file(&source.syntax);
@@ -41,18 +40,13 @@ fn functions(tree: &Tree) -> Vec<Public> {
     found
 }
 
-struct Public {
-    found: Found,
-    is_awaited: bool,
-}
-
 struct Scan<'a> {
     source: &'a Source,
     /// The owners and functions that count; `None` counts all.
     only: Option<&'a BTreeSet<String>>,
     /// The type or trait whose functions are being read.
     owner: Option<String>,
-    found: &'a mut Vec<Public>,
+    found: &'a mut Surface,
 }
 
 impl Scan<'_> {
@@ -74,7 +68,8 @@ impl Scan<'_> {
     fn add(&mut self, name: String, line: usize, is_awaited: bool) {
         if !self.source.tests_line(line) {
             let found = Found::of_library(name, self.source.place(line));
-            self.found.push(Public { found, is_awaited });
+            let list = if is_awaited { &mut self.found.awaited } else { &mut self.found.others };
+            list.push(found);
         }
     }
 }
@@ -148,7 +143,7 @@ mod tests {
         let scratch = Scratch::new("library");
         scratch.write("crates/coordinator/src/graph.rs", text);
         let tree = Tree::read(scratch.path()).unwrap();
-        entry_points(&tree).into_iter().map(|found| found.name).collect()
+        read(&tree).awaited.into_iter().map(|found| found.name).collect()
     }
 
     #[test]
@@ -190,7 +185,7 @@ mod tests {
         let store = "impl Store { pub async fn wipe(&self) {} } pub async fn other() {}";
         scratch.write("crates/substrate/src/store.rs", store);
         scratch.write("crates/substrate/src/inner.rs", "impl Inner { pub async fn a() {} }");
-        let found = entry_points(&Tree::read(scratch.path()).unwrap());
+        let found = read(&Tree::read(scratch.path()).unwrap()).awaited;
         let names: Vec<&str> = found.iter().map(|found| found.name.as_str()).collect();
         assert_eq!(names, ["Store::wipe"]);
     }

@@ -13,6 +13,8 @@ mod hidden;
 mod library;
 mod names;
 mod physical;
+#[cfg(test)]
+mod planted;
 mod render;
 mod surface;
 mod table;
@@ -81,12 +83,13 @@ pub(crate) fn run(root: &Path, format: Option<Format>, check: bool) -> Result<()
 
 fn audit(tree: &Tree, listed: &[EntryPoint]) -> Vec<Finding> {
     let mut findings = tree.broken.clone();
-    let found = entry_points(tree);
+    let library = library::read(tree);
+    let found = [library.awaited, commands::entry_points(tree)].concat();
     findings.extend(match_table(&found, listed));
     let apart = found.iter().flat_map(|found| found.variants.iter().cloned()).collect();
     let calls = Calls::read(tree, &apart);
     findings.extend(flows::check(&calls, &found, listed));
-    findings.extend(flows::unexpected(&calls, &library::others(tree)));
+    findings.extend(flows::unexpected(&calls, &library.others));
     findings.extend(adapters::check(&adapters::read(tree), &calls, listed));
     findings.extend(hidden::check(tree, &calls));
     findings.extend(physical::check(tree));
@@ -96,7 +99,7 @@ fn audit(tree: &Tree, listed: &[EntryPoint]) -> Vec<Finding> {
 }
 
 fn entry_points(tree: &Tree) -> Vec<Found> {
-    let mut found = library::entry_points(tree);
+    let mut found = library::read(tree).awaited;
     found.extend(commands::entry_points(tree));
     found
 }

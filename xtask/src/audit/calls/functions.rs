@@ -69,6 +69,12 @@ impl Function<'_> {
         }
     }
 
+    /// Whether `name` is a type parameter of it or of its impl block.
+    pub(crate) fn has_parameter(&self, name: &str) -> bool {
+        let generics = self.signature.map(|it| &it.generics).into_iter().chain(self.generics);
+        generics.flat_map(syn::Generics::type_params).any(|parameter| parameter.ident == name)
+    }
+
     pub(crate) fn has_self(&self) -> bool {
         self.signature.is_some_and(|signature| signature.receiver().is_some())
     }

@@ -7,14 +7,16 @@ mod mentions;
 mod reach;
 mod resolve;
 mod scope;
+mod types;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::tree::Tree;
 
 pub(crate) use functions::Function;
 pub(crate) use mentions::{Mention, in_tokens};
 pub(crate) use reach::Reached;
+use reach::Rights;
 use resolve::Names;
 
 /// A variant of an enum whose match arm is followed apart from the function that it is in.
@@ -24,6 +26,8 @@ pub(crate) type Variant = (String, String);
 pub(crate) struct Calls<'a> {
     pub(crate) functions: Vec<Function<'a>>,
     edges: Vec<BTreeSet<usize>>,
+    rights: Vec<Rights>,
+    places: BTreeMap<String, Vec<usize>>,
 }
 
 impl<'a> Calls<'a> {
@@ -36,12 +40,22 @@ impl<'a> Calls<'a> {
             mentions.iter().flat_map(|it| names.resolve(it, function, &functions)).collect()
         });
         let edges = edges.collect();
-        Self { functions, edges }
+        let rights = functions.iter().map(Rights::of).collect();
+        let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (index, function) in functions.iter().enumerate() {
+            places.entry(function.place()).or_default().push(index);
+        }
+        Self { functions, edges, rights, places }
     }
 
     /// The functions that a test of their description selects.
     pub(crate) fn select(&self, is_meant: impl Fn(&Function<'a>) -> bool) -> BTreeSet<usize> {
         (0..self.functions.len()).filter(|index| is_meant(&self.functions[*index])).collect()
+    }
+
+    /// The functions that are declared at a place.
+    pub(crate) fn at(&self, place: &str) -> BTreeSet<usize> {
+        self.places.get(place).into_iter().flatten().copied().collect()
     }
 
     /// The functions from which one of `targets` can be reached, whatever right that takes.

@@ -47,8 +47,8 @@ impl Calls<'_> {
         let mut granted = BTreeSet::new();
         loop {
             let reached = self.reach_with(roots, cut, &granted);
-            let grants = reached.iter().filter_map(|index| self.functions[index].grants());
-            let now: BTreeSet<String> = grants.collect();
+            let grants = reached.iter().filter_map(|index| self.rights[index].granted);
+            let now: BTreeSet<&str> = grants.collect();
             if now == granted {
                 return reached;
             }
@@ -60,7 +60,7 @@ impl Calls<'_> {
         &self,
         roots: &BTreeSet<usize>,
         cut: &BTreeSet<usize>,
-        granted: &BTreeSet<String>,
+        granted: &BTreeSet<&str>,
     ) -> Reached {
         let mut reached = Reached::default();
         let mut open: VecDeque<usize> = roots.iter().copied().collect();
@@ -70,7 +70,7 @@ impl Calls<'_> {
                 continue;
             }
             for next in self.callees(function) {
-                if reached.contains(*next) || !self.functions[*next].is_open_to(granted) {
+                if reached.contains(*next) || !self.rights[*next].are_among(granted) {
                     continue;
                 }
                 reached.from.insert(*next, Some(function));
@@ -81,36 +81,36 @@ impl Calls<'_> {
     }
 }
 
-impl Function<'_> {
-    /// The right that a call of this function makes.
-    fn grants(&self) -> Option<String> {
-        let owner = self.owner.clone()?;
-        (self.name == GRANT && RIGHTS.iter().any(|(right, _)| *right == owner)).then_some(owner)
-    }
+/// What a function has to do with rights.
+pub(super) struct Rights {
+    /// For each that a caller must show, the ones that bring it along.
+    shown: Vec<&'static [&'static str]>,
+    /// The right that a call makes.
+    granted: Option<&'static str>,
+}
 
-    fn is_open_to(&self, granted: &BTreeSet<String>) -> bool {
-        let opened = |right: &str| {
-            let makers = RIGHTS.iter().find(|(name, _)| *name == right).map(|(_, makers)| *makers);
-            makers.is_none_or(|makers| makers.iter().any(|maker| granted.contains(*maker)))
-        };
-        self.rights().iter().all(|right| opened(right))
-    }
-
-    /// The rights that a caller must show.
-    fn rights(&self) -> Vec<String> {
-        let Some(signature) = self.signature else { return Vec::new() };
-        let inputs = signature.inputs.iter().filter_map(|input| match input {
-            syn::FnArg::Receiver(_) => self.owner.clone(),
-            syn::FnArg::Typed(input) => by_value(&input.ty),
+impl Rights {
+    pub(super) fn of(function: &Function<'_>) -> Self {
+        let known = |name: &str| RIGHTS.iter().find(|(right, _)| *right == name);
+        let inputs = function.signature.iter().flat_map(|signature| &signature.inputs);
+        let types = inputs.filter_map(|input| match input {
+            syn::FnArg::Receiver(_) => function.owner.clone(),
+            syn::FnArg::Typed(input) => always(&input.ty),
         });
-        inputs.filter(|name| RIGHTS.iter().any(|(right, _)| right == name)).collect()
+        let shown = types.filter_map(|name| known(&name)).map(|(_, makers)| *makers).collect();
+        let owner = function.owner.as_deref().filter(|_| function.name == GRANT);
+        Self { shown, granted: owner.and_then(known).map(|(right, _)| *right) }
+    }
+
+    fn are_among(&self, granted: &BTreeSet<&str>) -> bool {
+        self.shown.iter().all(|makers| makers.iter().any(|maker| granted.contains(maker)))
     }
 }
 
 /// The type of a parameter that cannot be left out: no `Option`.
-fn by_value(ty: &syn::Type) -> Option<String> {
+fn always(ty: &syn::Type) -> Option<String> {
     match ty {
-        syn::Type::Reference(reference) => by_value(&reference.elem),
+        syn::Type::Reference(reference) => always(&reference.elem),
         syn::Type::Path(path) if last(&path.path) != "Option" => type_path(ty).map(last),
         _ => None,
     }

@@ -2,38 +2,37 @@
 //! and re-exports; a method whose receiver is not certain means every method of its name that the
 //! crate can see. In doubt there is an edge.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use syn::visit::Visit;
-
 use super::functions::Function;
-use super::hints::{Hint, traits_of};
+use super::hints::Hint;
 use super::mentions::Mention;
 use super::scope::Scope;
-use crate::audit::names::{last, type_path};
+use super::types::Structs;
 use crate::layers;
-use crate::tree::{Source, Tree};
+use crate::tree::Tree;
 
 const PREFIX: &str = "graphwrite_";
-/// Renames behind renames that are followed; a longer chain would be a cycle.
-const DEPTH_MAX: usize = 16;
 
 /// What the names of the workspace mean.
 pub(crate) struct Names<'a> {
-    scopes: BTreeMap<&'a str, Scope>,
+    pub(super) scopes: BTreeMap<&'a str, Scope>,
     by_name: BTreeMap<String, Vec<usize>>,
-    fields: BTreeMap<String, Vec<(&'a Source, Fields<'a>)>>,
+    pub(super) structs: Structs<'a>,
     /// Types whose receivers may stand for another type.
     derefs: BTreeSet<String>,
+    rooms: BTreeMap<String, Room>,
+    /// What paths mean, by file.
+    known: RefCell<BTreeMap<(String, Vec<String>), BTreeSet<usize>>>,
 }
-
-type Fields<'a> = BTreeMap<String, &'a syn::Type>;
 
 impl<'a> Names<'a> {
     pub(super) fn read(tree: &'a Tree, functions: &[Function<'a>]) -> Self {
         let sources =
             || tree.sources.iter().filter(|it| it.path.starts_with("crates/") && !it.is_test);
-        let scopes = sources().map(|source| (source.path.as_str(), Scope::read(source))).collect();
+        let scopes: BTreeMap<&str, Scope> =
+            sources().map(|source| (source.path.as_str(), Scope::read(source))).collect();
         let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         let mut derefs = BTreeSet::new();
         for (index, function) in functions.iter().enumerate() {
@@ -42,11 +41,9 @@ impl<'a> Names<'a> {
                 derefs.extend(function.owner.clone());
             }
         }
-        let mut fields = BTreeMap::new();
-        for source in sources() {
-            Structs { source, fields: &mut fields }.visit_file(&source.syntax);
-        }
-        Self { scopes, by_name, fields, derefs }
+        let structs = Structs::read(sources());
+        let (rooms, known) = (rooms(&scopes), RefCell::default());
+        Self { scopes, by_name, structs, derefs, rooms, known }
     }
 
     /// The functions that `mention` may mean where `user` says it.
@@ -64,14 +61,14 @@ impl<'a> Names<'a> {
             }
             Mention::Method { name, arity, on } => {
                 let named = self.by_name.get(name).into_iter().flatten().copied();
-                let meant = named.filter(|index| {
+                let fitting = named.filter(|index| {
                     let function = &functions[*index];
-                    function.has_self()
-                        && (arity.is_none() || function.arity() == *arity)
-                        && can_see(user.room(), function)
-                        && self.receives(function, on.as_ref())
+                    let fits = arity.is_none() || function.arity() == *arity;
+                    function.has_self() && fits && can_see(user.room(), function)
                 });
-                meant.collect()
+                let fitting: Vec<usize> = fitting.collect();
+                let on = on.as_ref().filter(|on| is_known_to(on, &fitting, functions));
+                fitting.into_iter().filter(|it| self.receives(&functions[*it], on)).collect()
             }
         }
     }
@@ -100,248 +97,153 @@ impl<'a> Names<'a> {
         user: &Function<'_>,
         functions: &[Function<'a>],
     ) -> BTreeSet<usize> {
-        let mut found = BTreeSet::new();
-        let [head, rest @ ..] = segments else { return found };
+        let [head, rest @ ..] = segments else { return BTreeSet::new() };
         if head == "Self" {
             let owner = user.owner.clone().unwrap_or_default();
-            let path = [&[owner], rest].concat();
-            self.look_up(user.room(), &path, functions, &mut found, 0);
-            return found;
+            let mut search = Search::new(self, functions);
+            search.look_up(user.room(), &[&[owner], rest].concat());
+            return search.found;
         }
-        self.follow(segments, user.source, functions, &mut found, 0);
-        let is_parameter = user
-            .signature
-            .map(|it| &it.generics)
-            .into_iter()
-            .chain(user.generics)
-            .flat_map(syn::Generics::type_params)
-            .any(|parameter| parameter.ident == head);
-        if is_parameter && let Some(name) = rest.last() {
+        let key = (user.source.path.clone(), segments.to_vec());
+        let known = self.known.borrow().get(&key).cloned();
+        let mut found = known.unwrap_or_else(|| {
+            let mut search = Search::new(self, functions);
+            search.follow(segments, &user.source.path, user.room());
+            self.known.borrow_mut().insert(key, search.found.clone());
+            search.found
+        });
+        if let (Some(name), true) = (rest.last(), user.has_parameter(head)) {
             let named = self.by_name.get(name).into_iter().flatten().copied();
             found.extend(named.filter(|index| functions[*index].of_trait.is_some()));
         }
         found
     }
 
+    /// Whether a name is a type or module that a crate declares.
+    pub(super) fn is_of_room(&self, name: &str, room: &str) -> bool {
+        self.rooms.get(room).is_some_and(|room| room.declared.contains(name))
+    }
+}
+
+/// Whether the traits of a receiver have such a method themselves; else it is of a trait behind them,
+/// or of one that has another name here.
+fn is_known_to(on: &Hint, fitting: &[usize], functions: &[Function<'_>]) -> bool {
+    let Hint::Traits(traits) = on else { return true };
+    let mut of = fitting.iter().filter_map(|index| functions[*index].of_trait.as_ref());
+    of.any(|of| traits.contains(of))
+}
+
+/// What a crate declares and hands on, over all of its files.
+#[derive(Default)]
+struct Room {
+    declared: BTreeSet<String>,
+    /// Names and aliases, each with the file that has it and the path that it stands for there.
+    handed_on: BTreeMap<String, Vec<(String, Vec<String>)>>,
+}
+
+fn rooms(scopes: &BTreeMap<&str, Scope>) -> BTreeMap<String, Room> {
+    let mut rooms: BTreeMap<String, Room> = BTreeMap::new();
+    for (path, scope) in scopes {
+        let room = rooms.entry(path.split('/').nth(1).unwrap_or_default().to_owned()).or_default();
+        room.declared.extend(scope.declared.iter().cloned());
+        for (alias, target) in &scope.handed_on {
+            let target = ((*path).to_owned(), target.clone());
+            room.handed_on.entry(alias.clone()).or_default().push(target);
+        }
+    }
+    rooms
+}
+
+/// The meaning of one path.
+struct Search<'s, 'a> {
+    names: &'s Names<'a>,
+    functions: &'s [Function<'a>],
+    found: BTreeSet<usize>,
+    /// Crate, owner and name of what was looked up: renames may lead in circles.
+    seen: BTreeSet<(String, Option<String>, String)>,
+}
+
+impl<'s, 'a> Search<'s, 'a> {
+    fn new(names: &'s Names<'a>, functions: &'s [Function<'a>]) -> Self {
+        Self { names, functions, found: BTreeSet::new(), seen: BTreeSet::new() }
+    }
+
     /// Adds what a path means in a file.
-    fn follow(
-        &self,
-        segments: &[String],
-        source: &Source,
-        functions: &[Function<'a>],
-        found: &mut BTreeSet<usize>,
-        depth: usize,
-    ) {
-        let (Some((head, rest)), Some(scope)) =
-            (segments.split_first(), self.scopes.get(source.path.as_str()))
-        else {
-            return;
-        };
-        if depth > DEPTH_MAX {
-            return;
-        }
-        for path in scope.imports.get(head).into_iter().flatten() {
-            let path: Vec<String> = path.iter().chain(rest).cloned().collect();
-            self.absolute(&path, source.room(), functions, found, depth + 1);
-        }
-        let is_plain = segments.len() > 1 || !scope.imports.contains_key(head);
-        if ["crate", "self", "super"].contains(&head.as_str()) || is_ours(head) {
-            self.absolute(segments, source.room(), functions, found, depth + 1);
-        } else if is_plain && !scope.imports.contains_key(head) {
-            self.unimported(segments, source, scope, functions, found, depth + 1);
+    fn follow(&mut self, segments: &[String], file: &str, room: &str) {
+        let Some((head, rest)) = segments.split_first() else { return };
+        let Some(scope) = self.names.scopes.get(file) else { return };
+        if let Some(paths) = scope.imports.get(head) {
+            for path in paths {
+                self.absolute(&[path, rest].concat(), room);
+            }
+        } else if is_rooted(head) {
+            self.absolute(segments, room);
+        } else {
+            self.unimported(segments, file, room, scope);
         }
     }
 
     /// A name that no import binds: of this module, of a glob, a local one, or somebody else's.
-    fn unimported(
-        &self,
-        segments: &[String],
-        source: &Source,
-        scope: &Scope,
-        functions: &[Function<'a>],
-        found: &mut BTreeSet<usize>,
-        depth: usize,
-    ) {
+    fn unimported(&mut self, segments: &[String], file: &str, room: &str, scope: &Scope) {
+        let name = segments.last().cloned().unwrap_or_default();
+        let named = self.names.by_name.get(&name).into_iter().flatten().copied();
         if scope.has_glob {
-            let name = segments.last().cloned().unwrap_or_default();
-            found.extend(self.by_name.get(&name).into_iter().flatten());
-            return;
-        }
-        if segments.len() == 1 {
-            let named = self.by_name.get(&segments[0]).into_iter().flatten().copied();
-            found.extend(named.filter(|index| {
-                functions[*index].source.path == source.path && functions[*index].owner.is_none()
+            self.found.extend(named);
+        } else if segments.len() == 1 {
+            let functions = self.functions;
+            self.found.extend(named.filter(|index| {
+                functions[*index].source.path == file && functions[*index].owner.is_none()
             }));
-        } else if self.is_of_room(&segments[0], source) {
-            self.look_up(source.room(), segments, functions, found, depth);
+        } else if self.names.is_of_room(&segments[0], room) {
+            self.look_up(room, segments);
         }
     }
 
-    /// Whether a name is a type or module that the crate of `source` declares.
-    fn is_of_room(&self, name: &str, source: &Source) -> bool {
-        let declares = |scope: &Scope| scope.declared.contains(name);
-        let mut of_room = self.scopes.iter().filter(|(path, _)| room_of(path) == source.room());
-        of_room.any(|(_, scope)| declares(scope))
-    }
-
-    fn absolute(
-        &self,
-        path: &[String],
-        room: &str,
-        functions: &[Function<'a>],
-        found: &mut BTreeSet<usize>,
-        depth: usize,
-    ) {
+    fn absolute(&mut self, path: &[String], room: &str) {
         let Some((head, rest)) = path.split_first() else { return };
         match head.as_str() {
-            "crate" | "self" | "super" => self.absolute_in(room, rest, functions, found, depth),
+            "crate" | "self" | "super" => self.absolute(rest, room),
             name if is_ours(name) => {
                 let room = name.trim_start_matches(PREFIX).replace('_', "-");
-                self.look_up(&room, rest, functions, found, depth);
+                self.look_up(&room, rest);
             }
             // A module of the same crate, relative to the importing one.
-            _ => self.look_up(room, path, functions, found, depth),
+            _ => self.look_up(room, path),
         }
     }
 
-    fn absolute_in(
-        &self,
-        room: &str,
-        rest: &[String],
-        functions: &[Function<'a>],
-        found: &mut BTreeSet<usize>,
-        depth: usize,
-    ) {
-        match rest.first().map(String::as_str) {
-            Some("super" | "self") => self.absolute_in(room, &rest[1..], functions, found, depth),
-            _ => self.look_up(room, rest, functions, found, depth),
-        }
-    }
-
-    /// What a crate means by a path: its own items, or what it hands on under that name.
-    fn look_up(
-        &self,
-        room: &str,
-        path: &[String],
-        functions: &[Function<'a>],
-        found: &mut BTreeSet<usize>,
-        depth: usize,
-    ) {
+    /// What a crate means by a path: its own items, or what it hands on under that name. Of the path
+    /// the last two names count.
+    fn look_up(&mut self, room: &str, path: &[String]) {
         let Some((name, qualifiers)) = path.split_last() else { return };
-        if depth > DEPTH_MAX {
+        let owner = qualifiers.last();
+        if !self.seen.insert((room.to_owned(), owner.cloned(), name.clone())) {
             return;
         }
-        let owner = qualifiers.last();
-        for index in self.by_name.get(name).into_iter().flatten() {
-            let function = &functions[*index];
+        for index in self.names.by_name.get(name).into_iter().flatten() {
+            let function = &self.functions[*index];
             let is_in = function.room() == room || layers::sees(function.room(), room);
             if is_in && is_called(function, owner.map(String::as_str), room) {
-                found.insert(*index);
+                self.found.insert(*index);
             }
         }
-        for (path_of, scope) in self.scopes.iter().filter(|(path, _)| room_of(path) == room) {
-            for (alias, target) in &scope.handed_on {
-                let renamed: Vec<String> = if Some(alias) == owner {
-                    target.iter().chain([name]).cloned().collect()
-                } else if alias == name && owner.is_none_or(|it| !is_type_name(it)) {
-                    target.clone()
-                } else {
-                    continue;
-                };
-                if renamed != path && !path_of.is_empty() {
-                    self.absolute(&renamed, room, functions, found, depth + 1);
-                }
-            }
-        }
-    }
-
-    pub(super) fn hint_of_type(&self, ty: &syn::Type, source: &Source) -> Option<Hint> {
-        match ty {
-            syn::Type::Reference(reference) => self.hint_of_type(&reference.elem, source),
-            syn::Type::Paren(paren) => self.hint_of_type(&paren.elem, source),
-            syn::Type::TraitObject(object) => Some(Hint::Traits(traits_of(&object.bounds))),
-            syn::Type::ImplTrait(object) => Some(Hint::Traits(traits_of(&object.bounds))),
-            syn::Type::Path(path) => {
-                let last = path.path.segments.last()?;
-                if ["Box", "Arc", "Rc"].iter().any(|wrapper| last.ident == wrapper) {
-                    let syn::PathArguments::AngleBracketed(arguments) = &last.arguments else {
-                        return None;
-                    };
-                    let inner = arguments.args.iter().find_map(|argument| match argument {
-                        syn::GenericArgument::Type(ty) => Some(ty),
-                        _ => None,
-                    })?;
-                    return self.hint_of_type(inner, source);
-                }
-                self.hint_of_path(&path.path, source)
-            }
-            _ => None,
-        }
-    }
-
-    fn hint_of_path(&self, path: &syn::Path, source: &Source) -> Option<Hint> {
-        match path.get_ident() {
-            Some(name) => self.hint_of_name(&name.to_string(), source),
-            None if path.segments.len() == 1 => self.hint_of_name(&last(path), source),
-            None => {
-                let head = path.segments[0].ident.to_string();
-                let ours = ["crate", "self", "super"].contains(&head.as_str()) || is_ours(&head);
-                ours.then(|| Hint::Ours(last(path)))
-            }
-        }
-    }
-
-    /// The type that a bare name means in a file. A renamed type is not certain.
-    pub(super) fn hint_of_name(&self, name: &str, source: &Source) -> Option<Hint> {
-        let scope = self.scopes.get(source.path.as_str())?;
-        if scope.has_glob {
-            return None;
-        }
-        if scope
-            .handed_on
-            .iter()
-            .any(|(alias, target)| alias == name && target.last() != Some(&alias.clone()))
-        {
-            return None;
-        }
-        let Some(paths) = scope.imports.get(name) else {
-            let ours = scope.declared.contains(name);
-            return Some(if ours {
-                Hint::Ours(name.to_owned())
-            } else {
-                Hint::Foreign(name.to_owned())
-            });
+        let Some(handed_on) = self.names.rooms.get(room).map(|room| &room.handed_on) else {
+            return;
         };
-        let [path] = paths.as_slice() else { return None };
-        if path.last().map(String::as_str) != Some(name) {
-            return None;
+        for (file, target) in owner.and_then(|owner| handed_on.get(owner)).into_iter().flatten() {
+            self.follow(&[target.as_slice(), &[name.clone()]].concat(), file, room);
         }
-        let head = path.first()?;
-        let ours = ["crate", "self", "super"].contains(&head.as_str())
-            || is_ours(head)
-            || self.is_of_room(head, source);
-        if ours && !self.fields.contains_key(name) && !self.is_type_of_ours(name) {
-            return None;
+        if owner.is_none_or(|owner| !is_type_name(owner)) {
+            for (file, target) in handed_on.get(name).into_iter().flatten() {
+                self.follow(target, file, room);
+            }
         }
-        Some(if ours { Hint::Ours(name.to_owned()) } else { Hint::Foreign(name.to_owned()) })
     }
+}
 
-    fn is_type_of_ours(&self, name: &str) -> bool {
-        self.scopes.values().any(|scope| scope.declared.contains(name))
-    }
-
-    /// The type of a field, if one struct of that name is seen from `room` and no other.
-    pub(super) fn field(&self, owner: &str, field: &str, room: &str) -> Option<Hint> {
-        let structs = self.fields.get(owner)?;
-        let own = structs.iter().filter(|(source, _)| source.room() == room);
-        let mut candidates: Vec<_> = own.collect();
-        if candidates.is_empty() {
-            let seen = |source: &Source| layers::sees(room, source.room());
-            candidates = structs.iter().filter(|(source, _)| seen(source)).collect();
-        }
-        let [(source, fields)] = candidates.as_slice() else { return None };
-        self.hint_of_type(fields.get(field)?, source)
-    }
+/// A path that starts like this says itself where it leads.
+pub(super) fn is_rooted(head: &str) -> bool {
+    ["crate", "self", "super"].contains(&head) || is_ours(head)
 }
 
 /// A constant is never called; a function that is named may be called later.
@@ -385,30 +287,4 @@ fn is_parameter(name: &str) -> bool {
 
 fn is_ours(name: &str) -> bool {
     name.starts_with(PREFIX)
-}
-
-fn room_of(path: &str) -> &str {
-    path.split('/').nth(1).unwrap_or_default()
-}
-
-struct Structs<'a, 'b> {
-    source: &'a Source,
-    fields: &'b mut BTreeMap<String, Vec<(&'a Source, Fields<'a>)>>,
-}
-
-impl<'a> Visit<'a> for Structs<'a, '_> {
-    fn visit_item_struct(&mut self, item: &'a syn::ItemStruct) {
-        let generic: BTreeSet<String> =
-            item.generics.type_params().map(|parameter| parameter.ident.to_string()).collect();
-        let certain = |field: &&syn::Field| {
-            type_path(&field.ty).is_none_or(|path| !generic.contains(&last(path)))
-        };
-        let fields = item.fields.iter().enumerate().filter(|(_, field)| certain(field));
-        let fields = fields.map(|(index, field)| {
-            let name = field.ident.as_ref().map_or_else(|| index.to_string(), ToString::to_string);
-            (name, &field.ty)
-        });
-        let entry = (self.source, fields.collect());
-        self.fields.entry(item.ident.to_string()).or_default().push(entry);
-    }
 }
