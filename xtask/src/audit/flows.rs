@@ -1,7 +1,7 @@
 //! Holds each entry point to its protocol, over the call graph: a graph write goes through the one
 //! attempt function and acts nowhere else; everything else comes to no act but those it names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::Found;
@@ -91,17 +91,10 @@ pub(crate) fn check(calls: &Calls<'_>, found: &[Found], listed: &[EntryPoint]) -
 pub(crate) fn unexpected(calls: &Calls<'_>, found: &[Found]) -> Vec<Finding> {
     let flows = Flows { calls, found, listed: &[], attempts: BTreeSet::new() };
     let judged = found.iter().flat_map(|found| {
-        let roots = calls.at(&found.place);
-        let row = EntryPoint { name: "", protocol: Protocol::ReadOnly, says: "Returns at once." };
-        flows
-            .only(&row, &roots, &[])
-            .into_iter()
-            .map(|finding| {
-                let text =
-                    format!("`{}` is no async function and acts{}", found.name, finding.text);
-                Finding::fault(&*found.place, "entry-point", text)
-            })
-            .collect::<Vec<_>>()
+        let reached = calls.reach(&calls.at(&found.place), &BTreeSet::new());
+        let subject = format!("`{}` is not async", found.name);
+        let fault = |(act, function)| flows.fault(&subject, act, function, &reached, "entry-point");
+        flows.acts_in(&reached).into_iter().map(fault).collect::<Vec<_>>()
     });
     judged.collect()
 }
@@ -182,9 +175,10 @@ impl Flows<'_> {
             findings.push(Finding::fault(&*found.place, "adapter", text));
         }
         let around = self.calls.reach(roots, &self.attempts);
-        for (act, function) in self.acts_in(&around).filter(|(act, _)| *act != Act::Attempt) {
-            findings.push(self.fault(row, act, function, &around, "around-attempt"));
-        }
+        let acts = self.acts_in(&around).into_iter().filter(|(act, _)| *act != Act::Attempt);
+        let fault =
+            |(act, function)| self.fault(&subject(row), act, function, &around, "around-attempt");
+        findings.extend(acts.map(fault));
         findings
     }
 
@@ -204,25 +198,34 @@ impl Flows<'_> {
     /// The entry point comes to these acts, all of them, and to nothing else.
     fn only(&self, row: &EntryPoint, roots: &BTreeSet<usize>, may: &[Act]) -> Vec<Finding> {
         let reached = self.calls.reach(roots, &BTreeSet::new());
-        let acts: Vec<_> = self.acts_in(&reached).collect();
+        let acts = self.acts_in(&reached);
         let beyond = acts.iter().filter(|(act, _)| !may.contains(act));
         let mut findings: Vec<Finding> = beyond
-            .map(|(act, function)| self.fault(row, *act, *function, &reached, "beyond-protocol"))
+            .map(|(act, it)| self.fault(&subject(row), *act, *it, &reached, "beyond-protocol"))
             .collect();
-        for act in may.iter().filter(|act| !acts.iter().any(|(found, _)| found == *act)) {
+        for act in may.iter().filter(|act| !acts.contains_key(act)) {
             let text = format!("`{}` is listed with `{act}`, to which it does not come", row.name);
             findings.push(Finding::fault(table::PLACE, "never-reached", text));
         }
         findings
     }
 
-    fn acts_in<'a>(&'a self, reached: &'a Reached) -> impl Iterator<Item = (Act, usize)> + 'a {
-        reached.iter().filter_map(|index| Some((act_of(&self.calls.functions[index])?, index)))
+    /// The acts that are reached, each with the nearest function that does it.
+    fn acts_in(&self, reached: &Reached) -> BTreeMap<Act, usize> {
+        let mut acts: BTreeMap<Act, usize> = BTreeMap::new();
+        for index in reached.iter() {
+            let Some(act) = act_of(&self.calls.functions[index]) else { continue };
+            let nearest = acts.entry(act).or_insert(index);
+            if reached.way(index).len() < reached.way(*nearest).len() {
+                *nearest = index;
+            }
+        }
+        acts
     }
 
     fn fault(
         &self,
-        row: &EntryPoint,
+        subject: &str,
         act: Act,
         function: usize,
         reached: &Reached,
@@ -231,12 +234,7 @@ impl Flows<'_> {
         let way = reached.way(function);
         let shown: Vec<String> =
             way.iter().map(|index| self.calls.functions[*index].shown()).collect();
-        let text = format!(
-            "`{}` is {} and comes to `{act}`: {}",
-            row.name,
-            row.protocol.name(),
-            shown.join(" > ")
-        );
+        let text = format!("{subject} and comes to `{act}`: {}", shown.join(" > "));
         Finding::fault(self.calls.functions[way[0]].place(), rule, text)
     }
 
@@ -244,16 +242,14 @@ impl Flows<'_> {
     fn outside_commands(&self) -> Vec<Finding> {
         let roots = self.calls.select(|it| it.is("cli", None, "main") || it.is("cli", None, "run"));
         let reached = self.calls.reach(&roots, &BTreeSet::new());
-        let found = self.acts_in(&reached).map(|(act, function)| {
-            let row = EntryPoint {
-                name: "graphwrite",
-                protocol: Protocol::ReadOnly,
-                says: "The tool outside of its commands.",
-            };
-            self.fault(&row, act, function, &reached, "outside-commands")
-        });
-        found.collect()
+        let subject = "the tool is outside of its commands";
+        let fault = |(act, it)| self.fault(subject, act, it, &reached, "outside-commands");
+        self.acts_in(&reached).into_iter().map(fault).collect()
     }
+}
+
+fn subject(row: &EntryPoint) -> String {
+    format!("`{}` is {}", row.name, row.protocol.name())
 }
 
 /// Whether an arm that names the variants `arm` is taken for the command that `command` leads to: of

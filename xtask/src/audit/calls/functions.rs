@@ -69,6 +69,16 @@ impl Function<'_> {
         }
     }
 
+    /// Whether a parameter is of the type `name`.
+    pub(crate) fn takes(&self, name: &str) -> bool {
+        let inputs = self.signature.into_iter().flat_map(|signature| &signature.inputs);
+        let mut types = inputs.filter_map(|input| match input {
+            syn::FnArg::Typed(input) => type_path(&input.ty),
+            syn::FnArg::Receiver(_) => None,
+        });
+        types.any(|path| last(path) == name)
+    }
+
     /// Whether `name` is a type parameter of it or of its impl block.
     pub(crate) fn has_parameter(&self, name: &str) -> bool {
         let generics = self.signature.map(|it| &it.generics).into_iter().chain(self.generics);

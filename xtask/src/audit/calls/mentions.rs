@@ -14,6 +14,9 @@ use super::hints::{Hint, Locals};
 use super::resolve::Names;
 use crate::audit::names::type_path;
 
+/// Stands for all types of `std::sync::atomic`.
+pub(super) const ATOMIC: &str = "Atomic";
+
 /// Something that may be a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Mention {
@@ -79,6 +82,8 @@ impl<'ast> Visit<'ast> for Scan<'_> {
 
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
         let on = self.function.and_then(|it| self.locals.type_of(&call.receiver, it, self.names));
+        let is_atomic = || call.args.iter().any(is_memory_order);
+        let on = on.or_else(|| is_atomic().then(|| Hint::Foreign(ATOMIC.to_owned())));
         let (name, arity) = (call.method.to_string(), Some(call.args.len()));
         self.found.push(Mention::Method { name, arity, on });
         self.visit_expr(&call.receiver);
@@ -106,6 +111,15 @@ impl<'ast> Visit<'ast> for Scan<'_> {
     fn visit_attribute(&mut self, _: &'ast syn::Attribute) {}
 
     fn visit_item_use(&mut self, _: &'ast syn::ItemUse) {}
+}
+
+/// `Ordering::Relaxed` and its kind, which only the methods of atomics take.
+fn is_memory_order(argument: &syn::Expr) -> bool {
+    let syn::Expr::Path(path) = argument else { return false };
+    let mut names = path.path.segments.iter().rev().map(|segment| segment.ident.to_string());
+    let orders = ["Relaxed", "Acquire", "Release", "AcqRel", "SeqCst"];
+    names.next().is_some_and(|name| orders.contains(&name.as_str()))
+        && names.next().is_some_and(|name| name == "Ordering")
 }
 
 /// The mentions in tokens whose grammar is the macro's own. Every path counts, called or not.

@@ -7,13 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::functions::Function;
 use super::hints::Hint;
-use super::mentions::Mention;
+use super::mentions::{ATOMIC, Mention};
 use super::scope::Scope;
 use super::types::Structs;
 use crate::layers;
 use crate::tree::Tree;
 
 const PREFIX: &str = "graphwrite_";
+
+/// A path, and the file that has it.
+type PathIn = (String, Vec<String>);
 
 /// What the names of the workspace mean.
 pub(crate) struct Names<'a> {
@@ -24,7 +27,7 @@ pub(crate) struct Names<'a> {
     derefs: BTreeSet<String>,
     rooms: BTreeMap<String, Room>,
     /// What paths mean, by file.
-    known: RefCell<BTreeMap<(String, Vec<String>), BTreeSet<usize>>>,
+    known: RefCell<BTreeMap<PathIn, BTreeSet<usize>>>,
 }
 
 impl<'a> Names<'a> {
@@ -83,6 +86,8 @@ impl<'a> Names<'a> {
             Some(Hint::Ours(name)) if !self.derefs.contains(name) => {
                 owner == Some(name) || is_generic
             }
+            // Unless one of ours takes an order of memory, too.
+            Some(Hint::Foreign(name)) if name == ATOMIC => is_generic || function.takes("Ordering"),
             Some(Hint::Foreign(name)) => (of_trait.is_some() && owner == Some(name)) || is_generic,
             Some(Hint::Traits(traits)) => {
                 of_trait.is_some_and(|of| traits.iter().any(|it| it == of)) || is_generic
@@ -231,7 +236,7 @@ impl<'s, 'a> Search<'s, 'a> {
             return;
         };
         for (file, target) in owner.and_then(|owner| handed_on.get(owner)).into_iter().flatten() {
-            self.follow(&[target.as_slice(), &[name.clone()]].concat(), file, room);
+            self.follow(&[target.as_slice(), std::slice::from_ref(name)].concat(), file, room);
         }
         if owner.is_none_or(|owner| !is_type_name(owner)) {
             for (file, target) in handed_on.get(name).into_iter().flatten() {

@@ -122,7 +122,7 @@ fn an_act_that_is_listed_and_never_comes_is_found() {
 }
 
 /// The ways in which a call may be written; `quiet` is what the entry point calls.
-const DISGUISES: [(&str, &str); 17] = [
+const DISGUISES: [(&str, &str); 18] = [
     // A function in between, and one in another file.
     (
         "quiet(self, x).await;",
@@ -150,6 +150,11 @@ const DISGUISES: [(&str, &str); 17] = [
     ("let quiet = || async { write(&self.core, x).await }; quiet().await;", ""),
     ("tokio::select! { _ = write(&self.core, x) => {}, _ = x => {} }", ""),
     ("tracing::info!(\"{:?}\", self.core.manifest.publish(x, &x).await);", ""),
+    // An argument that looks like an atomic's.
+    (
+        "x.y().quiet(Ordering::Relaxed, x).await;",
+        "impl Graph { async fn quiet(&self, o: Ordering, x: X) { write(&self.core, x).await; } }",
+    ),
     // A receiver of any type.
     ("x.y().publish(x, &x).await;", ""),
 ];
@@ -235,6 +240,15 @@ const PROBES: &str = "let port = crate::port::Port::new(&self.core);
 fn recovery_that_grants_itself_a_mode_is_found() {
     in_workspace(|workspace| {
         workspace.finds_shortcuts(Protocol::ReadOnly, "beyond-protocol", &[(GRANTS, "")]);
+    });
+}
+
+#[test]
+fn the_methods_of_atomics_are_not_ours() {
+    in_workspace(|workspace| {
+        let body = "x.y.each_ref().map(|count| count.load(Ordering::Relaxed));";
+        let (rows, edits) = shortcuts(Protocol::ReadOnly, &[(body, "")]);
+        workspace.allows(&rows, &edits);
     });
 }
 
