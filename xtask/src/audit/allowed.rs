@@ -37,3 +37,9 @@ pub(super) const TASKS: &[&str] = &[
     // Listens for signals.
     "crates/cli/src/interrupt.rs",
 ];
+
+/// Files outside of the substrate that write files.
+pub(super) const WRITES_FILES: &[&str] = &[
+    // A paused process of a test says that it waits.
+    "crates/cli/src/fault.rs",
+];

@@ -1,6 +1,7 @@
 //! Finds ways around the protocol that can be named: Lance outside the substrate, re-exports that
 //! hand it on, and functions that grant a right outside the crates that may use them.
 
+use super::allowed::WRITES_FILES;
 use super::names::public_uses;
 use super::table::{GUARDED, Guarded, RE_EXPORTED};
 use crate::finding::Finding;
@@ -11,6 +12,27 @@ use crate::words::Word;
 /// for its family (`lance_table`).
 const PHYSICAL: [&str; 3] = ["lance", "object_store", "datafusion"];
 
+/// Functions of the file system that write or delete, by module or type; an import counts too.
+const FILE_WRITES: [(&str, &[&str]); 3] = [
+    (
+        "fs",
+        &[
+            "write",
+            "copy",
+            "create_dir",
+            "create_dir_all",
+            "hard_link",
+            "remove_dir",
+            "remove_dir_all",
+            "remove_file",
+            "rename",
+            "OpenOptions",
+        ],
+    ),
+    ("File", &["create", "create_new", "options"]),
+    ("OpenOptions", &["new"]),
+];
+
 /// The crates of the workspace that users of the library must not reach through it.
 const INNER: [&str; 3] = ["graphwrite_substrate", "graphwrite_manifest", "graphwrite_adapters"];
 
@@ -19,6 +41,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let in_crates = |source: &&Source| source.path.starts_with("crates/");
     let ways = tree.sources.iter().filter(in_crates).flat_map(|source| {
         let mut findings = grants(source, tree);
+        findings.extend(file_writes(source));
         findings.extend(re_exports(source));
         findings
     });
@@ -58,6 +81,23 @@ fn names_physical(words: &[Word], index: usize) -> bool {
     let imported =
         ["use", "crate"].contains(&before) || at(1) == "as" && ["{", ","].contains(&before);
     is_physical(at(0)) && (starts_path || imported)
+}
+
+/// A graph may be on this file system: what is written there goes through the substrate.
+fn file_writes(source: &Source) -> Vec<Finding> {
+    let words = &source.words;
+    let paths = words.windows(4).filter(|four| four[1].text == ":" && four[2].text == ":");
+    let writes = paths.filter(|four| {
+        let (owner, name) = (four[0].text.as_str(), four[3].text.as_str());
+        let known = FILE_WRITES.iter().any(|(of, names)| *of == owner && names.contains(&name));
+        known && !source.tests_line(four[3].line)
+    });
+    let may = source.room() == "substrate" || WRITES_FILES.contains(&source.path.as_str());
+    let refused = writes.filter(|_| !may).map(|four| {
+        let text = format!("`{}::{}` goes around the store", four[0].text, four[3].text);
+        Finding::fault(source.place(four[3].line), "file-write", text)
+    });
+    refused.collect()
 }
 
 /// Any path that ends in the name of a guarded function counts when its crate ever names the owner,

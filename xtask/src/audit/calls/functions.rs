@@ -201,6 +201,13 @@ impl<'a> Visit<'a> for Collector<'a, '_> {
         syn::visit::visit_impl_item_const(self, item);
     }
 
+    fn visit_trait_item_const(&mut self, item: &'a syn::TraitItemConst) {
+        if let Some((_, value)) = &item.default {
+            self.add(&item.ident, None, Body::Value(value));
+        }
+        syn::visit::visit_trait_item_const(self, item);
+    }
+
     fn visit_arm(&mut self, arm: &'a syn::Arm) {
         let variants = variants_of(&arm.pat, self.apart);
         if !variants.is_empty() {

@@ -17,6 +17,9 @@ use crate::audit::names::type_path;
 /// Stands for all types of `std::sync::atomic`.
 pub(super) const ATOMIC: &str = "Atomic";
 
+/// Stands for a type without a name: a slice, a tuple.
+pub(super) const ANY: &str = "<>";
+
 /// Something that may be a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Mention {
@@ -56,11 +59,10 @@ impl Scan<'_> {
         let mut segments: Vec<String> =
             path.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
         // `<T>::f` and `<T as Trait>::f`
-        if let Some(qself) = &path.qself
-            && qself.position == 0
-            && let Some(ty) = type_path(&qself.ty)
-        {
-            let owner = ty.segments.iter().map(|segment| segment.ident.to_string());
+        if let Some(qself) = path.qself.as_ref().filter(|qself| qself.position == 0) {
+            let names = type_path(&qself.ty).into_iter().flat_map(|path| &path.segments);
+            let owner: Vec<String> = names.map(|segment| segment.ident.to_string()).collect();
+            let owner = if owner.is_empty() { vec![ANY.to_owned()] } else { owner };
             segments.splice(0..0, owner);
         }
         self.found.push(Mention::Path { segments, arity, is_called: arity.is_some() });

@@ -7,6 +7,7 @@ mod mentions;
 mod reach;
 mod resolve;
 mod scope;
+mod search;
 mod types;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,13 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::functions::Function;
 use super::hints::Hint;
-use super::mentions::{ATOMIC, Mention};
+use super::mentions::{ANY, ATOMIC, Mention};
 use super::scope::Scope;
+use super::search::{Room, Search, rooms};
 use super::types::Structs;
 use crate::layers;
 use crate::tree::Tree;
-
-const PREFIX: &str = "graphwrite_";
 
 /// A path, and the file that has it.
 type PathIn = (String, Vec<String>);
@@ -21,11 +20,11 @@ type PathIn = (String, Vec<String>);
 /// What the names of the workspace mean.
 pub(crate) struct Names<'a> {
     pub(super) scopes: BTreeMap<&'a str, Scope>,
-    by_name: BTreeMap<String, Vec<usize>>,
+    pub(super) by_name: BTreeMap<String, Vec<usize>>,
     pub(super) structs: Structs<'a>,
     /// Types whose receivers may stand for another type.
     derefs: BTreeSet<String>,
-    rooms: BTreeMap<String, Room>,
+    pub(super) rooms: BTreeMap<String, Room>,
     /// What paths mean, by file.
     known: RefCell<BTreeMap<PathIn, BTreeSet<usize>>>,
 }
@@ -80,8 +79,8 @@ impl<'a> Names<'a> {
     fn receives(&self, function: &Function<'_>, on: Option<&Hint>) -> bool {
         let (owner, of_trait) = (function.owner.as_deref(), function.of_trait.as_deref());
         // A default, or an impl for every type with some trait.
-        let is_generic =
-            of_trait.is_some() && (owner == of_trait || owner.is_none_or(is_parameter));
+        let is_any = |owner: &str| owner.is_empty() || function.has_parameter(owner);
+        let is_generic = of_trait.is_some() && (owner == of_trait || owner.is_none_or(is_any));
         match on {
             Some(Hint::Ours(name)) if !self.derefs.contains(name) => {
                 owner == Some(name) || is_generic
@@ -103,7 +102,7 @@ impl<'a> Names<'a> {
         functions: &[Function<'a>],
     ) -> BTreeSet<usize> {
         let [head, rest @ ..] = segments else { return BTreeSet::new() };
-        if head == "Self" {
+        if head == "Self" && rest.len() < 2 {
             let owner = user.owner.clone().unwrap_or_default();
             let mut search = Search::new(self, functions);
             search.look_up(user.room(), &[&[owner], rest].concat());
@@ -117,9 +116,11 @@ impl<'a> Names<'a> {
             self.known.borrow_mut().insert(key, search.found.clone());
             search.found
         });
-        if let (Some(name), true) = (rest.last(), user.has_parameter(head)) {
+        // A type that the path does not name: a parameter, or an associated type.
+        let is_open = head == ANY || rest.len() > 1 && (head == "Self" || user.has_parameter(head));
+        if let (Some(name), true) = (rest.last(), is_open || user.has_parameter(head)) {
             let named = self.by_name.get(name).into_iter().flatten().copied();
-            found.extend(named.filter(|index| functions[*index].of_trait.is_some()));
+            found.extend(named.filter(|it| is_open || functions[*it].of_trait.is_some()));
         }
         found
     }
@@ -138,119 +139,6 @@ fn is_known_to(on: &Hint, fitting: &[usize], functions: &[Function<'_>]) -> bool
     of.any(|of| traits.contains(of))
 }
 
-/// What a crate declares and hands on, over all of its files.
-#[derive(Default)]
-struct Room {
-    declared: BTreeSet<String>,
-    /// Names and aliases, each with the file that has it and the path that it stands for there.
-    handed_on: BTreeMap<String, Vec<(String, Vec<String>)>>,
-}
-
-fn rooms(scopes: &BTreeMap<&str, Scope>) -> BTreeMap<String, Room> {
-    let mut rooms: BTreeMap<String, Room> = BTreeMap::new();
-    for (path, scope) in scopes {
-        let room = rooms.entry(path.split('/').nth(1).unwrap_or_default().to_owned()).or_default();
-        room.declared.extend(scope.declared.iter().cloned());
-        for (alias, target) in &scope.handed_on {
-            let target = ((*path).to_owned(), target.clone());
-            room.handed_on.entry(alias.clone()).or_default().push(target);
-        }
-    }
-    rooms
-}
-
-/// The meaning of one path.
-struct Search<'s, 'a> {
-    names: &'s Names<'a>,
-    functions: &'s [Function<'a>],
-    found: BTreeSet<usize>,
-    /// Crate, owner and name of what was looked up: renames may lead in circles.
-    seen: BTreeSet<(String, Option<String>, String)>,
-}
-
-impl<'s, 'a> Search<'s, 'a> {
-    fn new(names: &'s Names<'a>, functions: &'s [Function<'a>]) -> Self {
-        Self { names, functions, found: BTreeSet::new(), seen: BTreeSet::new() }
-    }
-
-    /// Adds what a path means in a file.
-    fn follow(&mut self, segments: &[String], file: &str, room: &str) {
-        let Some((head, rest)) = segments.split_first() else { return };
-        let Some(scope) = self.names.scopes.get(file) else { return };
-        if let Some(paths) = scope.imports.get(head) {
-            for path in paths {
-                self.absolute(&[path, rest].concat(), room);
-            }
-        } else if is_rooted(head) {
-            self.absolute(segments, room);
-        } else {
-            self.unimported(segments, file, room, scope);
-        }
-    }
-
-    /// A name that no import binds: of this module, of a glob, a local one, or somebody else's.
-    fn unimported(&mut self, segments: &[String], file: &str, room: &str, scope: &Scope) {
-        let name = segments.last().cloned().unwrap_or_default();
-        let named = self.names.by_name.get(&name).into_iter().flatten().copied();
-        if scope.has_glob {
-            self.found.extend(named);
-        } else if segments.len() == 1 {
-            let functions = self.functions;
-            self.found.extend(named.filter(|index| {
-                functions[*index].source.path == file && functions[*index].owner.is_none()
-            }));
-        } else if self.names.is_of_room(&segments[0], room) {
-            self.look_up(room, segments);
-        }
-    }
-
-    fn absolute(&mut self, path: &[String], room: &str) {
-        let Some((head, rest)) = path.split_first() else { return };
-        match head.as_str() {
-            "crate" | "self" | "super" => self.absolute(rest, room),
-            name if is_ours(name) => {
-                let room = name.trim_start_matches(PREFIX).replace('_', "-");
-                self.look_up(&room, rest);
-            }
-            // A module of the same crate, relative to the importing one.
-            _ => self.look_up(room, path),
-        }
-    }
-
-    /// What a crate means by a path: its own items, or what it hands on under that name. Of the path
-    /// the last two names count.
-    fn look_up(&mut self, room: &str, path: &[String]) {
-        let Some((name, qualifiers)) = path.split_last() else { return };
-        let owner = qualifiers.last();
-        if !self.seen.insert((room.to_owned(), owner.cloned(), name.clone())) {
-            return;
-        }
-        for index in self.names.by_name.get(name).into_iter().flatten() {
-            let function = &self.functions[*index];
-            let is_in = function.room() == room || layers::sees(function.room(), room);
-            if is_in && is_called(function, owner.map(String::as_str), room) {
-                self.found.insert(*index);
-            }
-        }
-        let Some(handed_on) = self.names.rooms.get(room).map(|room| &room.handed_on) else {
-            return;
-        };
-        for (file, target) in owner.and_then(|owner| handed_on.get(owner)).into_iter().flatten() {
-            self.follow(&[target.as_slice(), std::slice::from_ref(name)].concat(), file, room);
-        }
-        if owner.is_none_or(|owner| !is_type_name(owner)) {
-            for (file, target) in handed_on.get(name).into_iter().flatten() {
-                self.follow(target, file, room);
-            }
-        }
-    }
-}
-
-/// A path that starts like this says itself where it leads.
-pub(super) fn is_rooted(head: &str) -> bool {
-    ["crate", "self", "super"].contains(&head) || is_ours(head)
-}
-
 /// A constant is never called; a function that is named may be called later.
 fn fits_call(function: &Function<'_>, arity: Option<usize>) -> bool {
     match (arity, function.arity()) {
@@ -259,37 +147,7 @@ fn fits_call(function: &Function<'_>, arity: Option<usize>) -> bool {
     }
 }
 
-/// Whether `owner::function` in `room` may be this function.
-fn is_called(function: &Function<'_>, owner: Option<&str>, room: &str) -> bool {
-    match owner {
-        None => function.room() == room && function.owner.is_none(),
-        Some(owner) => {
-            let of_module =
-                function.owner.is_none() && function.room() == room && !is_type_name(owner);
-            let of_type = function.owner.as_deref() == Some(owner)
-                || function.of_trait.as_deref() == Some(owner);
-            let default = function.owner.is_some()
-                && function.owner == function.of_trait
-                && is_type_name(owner);
-            of_module || of_type || default
-        }
-    }
-}
-
 /// A method can be called on what the crate sees, or through a trait that it sees.
 fn can_see(room: &str, function: &Function<'_>) -> bool {
     room == function.room() || layers::sees(room, function.room()) || function.of_trait.is_some()
-}
-
-fn is_type_name(name: &str) -> bool {
-    name.starts_with(char::is_uppercase)
-}
-
-/// `T`, `T1`: not the name of a type of ours.
-fn is_parameter(name: &str) -> bool {
-    name.len() <= 2 && is_type_name(name)
-}
-
-fn is_ours(name: &str) -> bool {
-    name.starts_with(PREFIX)
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use syn::visit::Visit;
 
-use crate::audit::names::{is_public, use_leaves};
+use crate::audit::names::use_leaves;
 use crate::tree::Source;
 
 /// The imports of one file, test imports apart.
@@ -15,7 +15,7 @@ pub(crate) struct Scope {
     pub(crate) has_glob: bool,
     /// Types, traits and modules that the file declares.
     pub(crate) declared: BTreeSet<String>,
-    /// The names that leave the module, with what they stand for.
+    /// The names that other modules can use, with what they stand for.
     pub(crate) handed_on: Vec<(String, Vec<String>)>,
 }
 
@@ -50,9 +50,8 @@ impl<'ast> Visit<'ast> for Reader<'_> {
                 self.scope.has_glob = true;
                 continue;
             }
-            if is_public(&item.vis) || matches!(item.vis, syn::Visibility::Restricted(_)) {
-                self.scope.handed_on.push((name.clone(), path.clone()));
-            }
+            // A private import too: the modules below can name it.
+            self.scope.handed_on.push((name.clone(), path.clone()));
             self.scope.imports.entry(name).or_default().push(path);
         }
     }

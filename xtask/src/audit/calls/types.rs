@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::Visit;
 
 use super::hints::{Hint, traits_of};
-use super::resolve::{Names, is_rooted};
+use super::resolve::Names;
+use super::search::is_rooted;
 use crate::audit::names::{last, type_path};
 use crate::layers;
 use crate::tree::Source;
@@ -30,6 +31,24 @@ impl<'a> Structs<'a> {
     }
 }
 
+/// Types that stand for what they hold.
+const POINTERS: [&str; 3] = ["Box", "Arc", "Rc"];
+/// Types that do not.
+const CONTAINERS: [&str; 9] =
+    ["Vec", "VecDeque", "Option", "Result", "BTreeMap", "BTreeSet", "HashMap", "HashSet", "Mutex"];
+
+/// The types that a name is given.
+fn arguments(segment: &syn::PathSegment) -> impl Iterator<Item = &syn::Type> {
+    let arguments = match &segment.arguments {
+        syn::PathArguments::AngleBracketed(arguments) => Some(&arguments.args),
+        _ => None,
+    };
+    arguments.into_iter().flatten().filter_map(|argument| match argument {
+        syn::GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    })
+}
+
 impl Names<'_> {
     pub(super) fn hint_of_type(&self, ty: &syn::Type, source: &Source) -> Option<Hint> {
         match ty {
@@ -39,15 +58,13 @@ impl Names<'_> {
             syn::Type::ImplTrait(object) => Some(Hint::Traits(traits_of(&object.bounds))),
             syn::Type::Path(path) => {
                 let last = path.path.segments.last()?;
-                if ["Box", "Arc", "Rc"].iter().any(|wrapper| last.ident == wrapper) {
-                    let syn::PathArguments::AngleBracketed(arguments) = &last.arguments else {
-                        return None;
-                    };
-                    let inner = arguments.args.iter().find_map(|argument| match argument {
-                        syn::GenericArgument::Type(ty) => Some(ty),
-                        _ => None,
-                    })?;
-                    return self.hint_of_type(inner, source);
+                let is = |names: &[&str]| names.iter().any(|name| last.ident == name);
+                let mut inner = arguments(last);
+                match inner.next() {
+                    Some(inner) if is(&POINTERS) => return self.hint_of_type(inner, source),
+                    // A type that is made of another may stand for it, as a guard does.
+                    Some(_) if !is(&CONTAINERS) => return None,
+                    _ => {}
                 }
                 self.hint_of_path(&path.path, source)
             }
@@ -84,6 +101,9 @@ impl Names<'_> {
             });
         };
         let [path] = paths.as_slice() else { return None };
+        if scope.declared.contains(name) {
+            return None;
+        }
         if path.last().map(String::as_str) != Some(name) {
             return None;
         }

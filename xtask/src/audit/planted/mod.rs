@@ -1,6 +1,7 @@
 //! Planted defects: the sources of this workspace, each time with one way around the protocol put
 //! in, and the finding that must come of it. What a plant marks with `HERE` is where it must be found.
 
+mod disguises;
 mod entry_points;
 mod flows;
 mod hidden;

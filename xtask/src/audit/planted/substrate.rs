@@ -142,3 +142,17 @@ fn a_right_that_is_granted_elsewhere_is_found() {
         workspace.finds("guarded", &edits);
     });
 }
+
+#[test]
+fn a_file_that_is_written_around_the_store_is_found() {
+    in_workspace(|workspace| {
+        let texts = [
+            "fn f() { std::fs::write(a, b); } // HERE",
+            "fn f() { tokio::fs::remove_file(a); } // HERE",
+            "use std::fs::rename as quiet; // HERE",
+            "fn f() { File::create(a); } // HERE",
+            "fn f() { OpenOptions::new().write(true).open(a); } // HERE",
+        ];
+        workspace.finds_each("file-write", "crates/coordinator/src/verify.rs", &texts);
+    });
+}
