@@ -37,6 +37,12 @@ impl Reference {
         Self(kept.map(|(place, row)| (place.clone(), row.clone())).collect())
     }
 
+    /// Fails unless a reader saw exactly this.
+    #[track_caller]
+    pub(crate) fn assert_seen(&self, seen: &Rows) {
+        assert_eq!(*seen, self.rows());
+    }
+
     fn rows(&self) -> Rows {
         let mut rows = Rows::new();
         for ((table, _), row) in &self.0 {

@@ -6,9 +6,11 @@
 #![recursion_limit = "256"]
 
 mod activity;
+mod cases;
 mod conformance;
 mod costs;
 mod crash;
+mod hooks;
 mod judge;
 mod model;
 mod outcome;

@@ -4,8 +4,10 @@
 
 mod bad_input;
 mod catalogue;
+mod constraint_race;
 mod damage;
 mod death;
+mod exit_codes;
 mod genesis;
 mod program;
 mod race;

@@ -1,16 +1,10 @@
 //! Sends a request of the model to the product, and says the answer in the model's words.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
-
-use async_trait::async_trait;
 use graphwrite_coordinator::{
-    Graph, Hooks, Injected, InputError, LoadLimits, LoadMode, LoadRequest, PrepareError,
-    Violations, WriteError, WriteErrorKind,
+    Graph, InputError, LoadLimits, LoadMode, LoadRequest, PrepareError, Violations, WriteError,
+    WriteErrorKind,
 };
-use graphwrite_protocol_types::{
-    Answer as _, Failpoint, GraphHeadToken, OperationId, Receipt, WriteOutcome,
-};
+use graphwrite_protocol_types::{Answer as _, GraphHeadToken, OperationId, Receipt, WriteOutcome};
 
 use super::machine::Found;
 use super::request::{Mode, Request};
@@ -107,31 +101,4 @@ async fn load(graph: &Graph, mode: Mode, rows: &[Row], sent: &Sent) -> Answer {
     request.operation.clone_from(&sent.operation);
     request.expect_head = sent.expect_head;
     graph.load(request).await.into()
-}
-
-/// Stops a process at a failpoint, the n-th time it comes there, and from then on.
-#[derive(Debug)]
-pub(super) struct StopAt {
-    point: Failpoint,
-    left: AtomicU8,
-}
-
-impl StopAt {
-    pub(super) fn new(point: Failpoint, nth: u8) -> Arc<Self> {
-        Arc::new(Self { point, left: AtomicU8::new(nth) })
-    }
-}
-
-#[async_trait]
-impl Hooks for StopAt {
-    async fn reach(&self, point: Failpoint) -> Result<(), Injected> {
-        if point == self.point && self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
-            return Err(Injected(point));
-        }
-        Ok(())
-    }
-
-    fn wants(&self, point: Failpoint) -> bool {
-        point == self.point
-    }
 }

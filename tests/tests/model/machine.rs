@@ -11,13 +11,14 @@ use graphwrite_protocol_types::{CommitId, GraphHeadToken, OperationId};
 use graphwrite_schema::{SchemaDocument, declare};
 use graphwrite_substrate::FaultHandle;
 
-use super::client::{Answer, Sent, StopAt, send};
+use super::client::{Answer, Sent, send};
 use super::request::{Judged, Request};
 use super::row::Row;
 use super::shape::Schema;
 use super::state::{Refusal, State};
 use super::steps::{Fate, Head, Operation, Step};
 use crate::crash::at;
+use crate::hooks::StopAt;
 use crate::judge::{impatient, open_impatient};
 use crate::world;
 

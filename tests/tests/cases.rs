@@ -1,0 +1,8 @@
+//! Faults that users of systems like this one reported, each told again as a test of its whole kind.
+//! `docs/cases.md` says which test holds which of them.
+
+mod limits;
+mod lost_answers;
+mod stale_records;
+mod vanished;
+mod warm_server;
