@@ -5,6 +5,8 @@ mod cascades;
 mod conditions;
 mod costs;
 mod edges;
+mod histories;
+mod naive;
 mod read_sets;
 mod statements;
 mod writer;
