@@ -78,6 +78,54 @@ pub(crate) fn parse(text: &str) -> Result<Json<'_>, JsonError> {
     if reader.at < text.len() { Err(reader.error(JsonErrorKind::Trailing)) } else { Ok(value) }
 }
 
+/// The values of a list, read one at a time: each with how many bytes it takes. After an error it
+/// ends.
+pub(crate) struct Elements<'a> {
+    reader: Reader<'a>,
+    is_first: bool,
+    is_done: bool,
+}
+
+impl<'a> Elements<'a> {
+    /// None when the text does not begin with a list.
+    pub(crate) fn of(text: &'a str) -> Option<Self> {
+        let mut reader = Reader { text, at: 0 };
+        reader.space();
+        reader.skip(b'[').then_some(Self { reader, is_first: true, is_done: false })
+    }
+
+    fn read(&mut self) -> Result<Option<(Json<'a>, usize)>, JsonError> {
+        let reader = &mut self.reader;
+        reader.space();
+        if reader.skip(b']') {
+            self.is_done = true;
+            reader.space();
+            let is_end = reader.at == reader.text.len();
+            return if is_end { Ok(None) } else { Err(reader.error(JsonErrorKind::Trailing)) };
+        }
+        if !std::mem::take(&mut self.is_first) {
+            reader.expect(b',')?;
+            reader.space();
+        }
+        let start = reader.at;
+        let value = reader.value(1)?;
+        Ok(Some((value, reader.at - start)))
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Result<(Json<'a>, usize), JsonError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_done {
+            return None;
+        }
+        let read = self.read();
+        self.is_done |= read.is_err();
+        read.transpose()
+    }
+}
+
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -379,6 +427,22 @@ mod tests {
         assert_eq!(kind_of("{} x"), JsonErrorKind::Trailing);
         assert_eq!(kind_of("{\"a\" 1}"), JsonErrorKind::Unexpected('1'));
         assert_eq!(kind_of("[1 é]"), JsonErrorKind::Unexpected('é'));
+    }
+
+    #[test]
+    fn reads_a_list_one_value_at_a_time_and_ends_at_an_error() {
+        let read = |text: &'static str| -> Vec<Result<(Json<'_>, usize), JsonErrorKind>> {
+            Elements::of(text).unwrap().map(|read| read.map_err(|error| error.kind)).collect()
+        };
+        let number = |text: &'static str| Ok((Json::Number(text), text.len()));
+        assert_eq!(read(" [ 1 , 22 ] "), [number("1"), number("22")]);
+        assert_eq!(read("[]"), []);
+        assert_eq!(read("[1,]"), [number("1"), Err(JsonErrorKind::NoValue)]);
+        assert_eq!(read("[1 2,3]"), [number("1"), Err(JsonErrorKind::Unexpected('2'))]);
+        assert_eq!(read("[1"), [number("1"), Err(JsonErrorKind::Ends)]);
+        assert_eq!(read("[1] x"), [number("1"), Err(JsonErrorKind::Trailing)]);
+        assert_eq!(read("[,1]"), [Err(JsonErrorKind::NoValue)]);
+        assert!(Elements::of("{}").is_none());
     }
 
     #[test]

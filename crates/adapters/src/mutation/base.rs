@@ -8,12 +8,15 @@ use arrow_schema::ArrowError;
 use futures::future::try_join_all;
 use graphwrite_protocol_types::TableIdentity;
 use graphwrite_schema::{EDGE_DST, EDGE_SRC, End};
+use graphwrite_substrate::SubstrateError;
 
 use super::overlay::Overlay;
 use super::scans::{EndsAsked, Keys, Meter, all_columns, edges, keyed, naming_columns, selected};
 use super::scope::{Scope, Uses};
 use super::statement::{Action, Group, MutationInput, Naming, OnReferenced, Selection, Step};
+use super::trouble::unanswered;
 use crate::error::PrepareError;
+use crate::input::Faults;
 use crate::keys::Encoder;
 use crate::probe::BaseTables;
 
@@ -142,7 +145,8 @@ impl BaseReader<'_> {
                 keyed(overlay, table, (keys, columns), &self.meter).await
             }
             Question::Condition(_, selection) => {
-                selected(overlay, table, &selection.predicate, &self.meter).await
+                let found = selected(overlay, table, &selection.predicate, &self.meter).await;
+                found.map_err(|error| of_statement(error, &overlay.def.name, selection))
             }
             Question::Edges(_, asked) => edges(overlay, table, asked, &self.meter).await,
         }
@@ -250,6 +254,14 @@ fn add_column(keys: &mut Keys, batch: &RecordBatch, column: &str) -> Result<(), 
     let encoder = Encoder::new([column.data_type().clone()])?;
     let encoded = encoder.rows(std::slice::from_ref(column))?;
     keys.add(column, encoded.iter().map(|key| key.data().into()))
+}
+
+/// A condition that has no answer for a row of the base is a fault of its statement.
+fn of_statement(error: PrepareError, table: &str, selection: &Selection) -> PrepareError {
+    let PrepareError::Table(SubstrateError::Predicate(cause)) = &error else { return error };
+    let mut faults = Faults::new(1);
+    faults.push(unanswered(table, selection, cause));
+    faults.into_result().map_or_else(PrepareError::Invalid, |()| error)
 }
 
 fn about_edges(asked: &BTreeMap<TableIdentity, EndsAsked>) -> impl Iterator<Item = Question<'_>> {

@@ -14,7 +14,7 @@ use super::json::{Misshapen, Request, locate, read};
 use super::partial::{NameText, properties_set};
 use super::statement::{Action, MutationInput, Naming, OnReferenced, Selection, Step};
 use crate::input::assembly::{FieldFault, RowText};
-use crate::input::json::{Json, Members, parse};
+use crate::input::json::{Elements, Json, JsonError, Members, parse};
 use crate::input::limits::Usage;
 use crate::input::spot::Spot;
 use crate::input::{Faults, InputError, LimitExceeded, LoadLimits, Place, Rule, Violation, quoted};
@@ -86,26 +86,32 @@ impl MutationBuilder {
     /// [`InputError::Limit`]; the mutation is to be given up.
     pub fn push_json(&mut self, text: &str) -> Result<(), InputError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let bytes = text.len() as u64;
-        if self.usage.bytes + bytes > self.limits.bytes_max {
-            return Err(LimitExceeded::Bytes { max: self.limits.bytes_max }.into());
-        }
-        match parse(text) {
-            Ok(Json::List(statements)) => {
-                let share = bytes / (statements.len() as u64).max(1);
-                statements.iter().try_for_each(|statement| self.push_statement(share, statement))
+        let Some(mut statements) = Elements::of(text) else {
+            self.refuse_text(text);
+            return Ok(());
+        };
+        statements.try_for_each(|read| match read {
+            Ok((statement, bytes)) => self.push_statement(bytes as u64, &statement),
+            Err(error) => {
+                self.refuse_json(text, &error);
+                Ok(())
             }
+        })
+    }
+
+    fn refuse_text(&mut self, text: &str) {
+        match parse(text) {
             Ok(other) => {
                 let message = format!("a mutation is an array of statements, not {}", other.kind());
                 self.refuse(Place::Line(1), None, (None, Rule::Shape, message));
-                Ok(())
             }
-            Err(error) => {
-                let (line, message) = locate(text, &error);
-                self.refuse(Place::Line(line), None, (None, Rule::Json, message));
-                Ok(())
-            }
+            Err(error) => self.refuse_json(text, &error),
         }
+    }
+
+    fn refuse_json(&mut self, text: &str, error: &JsonError) {
+        let (line, message) = locate(text, error);
+        self.refuse(Place::Line(line), None, (None, Rule::Json, message));
     }
 
     /// Adds the rows of a batch, whose keys must not be there when they are inserted. Columns go by

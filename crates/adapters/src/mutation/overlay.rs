@@ -24,7 +24,8 @@ pub(super) struct Row {
     pub(super) now: Now,
     /// The statement that made it what it is now.
     pub(super) spot: Spot,
-    /// Whether a statement has brought it whole.
+    /// Whether a statement has brought it whole. A row that is there again after it was deleted was
+    /// brought, since updates bring none back.
     pub(super) is_brought: bool,
     is_listed: bool,
 }
@@ -226,7 +227,7 @@ impl<'a> Overlay<'a> {
             return false;
         }
         let row = &mut self.rows[id as usize];
-        (row.now, row.spot, row.is_brought) = (Now::Gone, spot, false);
+        (row.now, row.spot) = (Now::Gone, spot);
         true
     }
 

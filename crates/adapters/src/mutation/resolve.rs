@@ -13,12 +13,12 @@ use super::scans::Meter;
 use super::scope::Scope;
 use super::sources::Slot;
 use super::statement::{Action, Group, MutationInput, Naming, OnReferenced, Selection, Step};
-use super::trouble::{Subject, Trouble};
+use super::trouble::{Subject, Trouble, unanswered};
 use crate::change::Changes;
 use crate::error::PrepareError;
 use crate::input::limits::Usage;
 use crate::input::spot::Spot;
-use crate::input::{Faults, Rule, TableInput, Violation, row_key_text, within};
+use crate::input::{Faults, TableInput, row_key_text, within};
 use crate::probe::BaseTables;
 
 /// The net change of one table: the rows that are put, and what becomes of those of the base.
@@ -173,8 +173,7 @@ impl Walk<'_, '_> {
         match overlay.matching(&selection.predicate) {
             Ok(put) => going.extend(put),
             Err(Unanswered::Predicate(error)) => {
-                let name = overlay.def.name.clone();
-                self.trouble.fault(unanswered(name, selection, error.to_string()));
+                self.trouble.fault(unanswered(&overlay.def.name, selection, &error));
             }
             Err(Unanswered::Columns(error)) => return Err(error.into()),
         }
@@ -182,16 +181,5 @@ impl Walk<'_, '_> {
             self.delete(selection.table, id, selection.on, selection.spot);
         }
         Ok(())
-    }
-}
-
-fn unanswered(table: String, selection: &Selection, message: String) -> Violation {
-    Violation {
-        place: selection.spot.place(),
-        table: Some(table),
-        field: Some("where".to_owned()),
-        rule: Rule::Predicate,
-        found: None,
-        message,
     }
 }

@@ -2,8 +2,10 @@
 //! its kind are counted. It knows no table.
 
 use graphwrite_protocol_types::Conflict;
+use graphwrite_substrate::PredicateError;
 
 use super::overlay::Refusal;
+use super::statement::Selection;
 use crate::error::PrepareError;
 use crate::input::spot::Spot;
 use crate::input::{Faults, Rule, Violation, quoted};
@@ -84,6 +86,18 @@ impl Trouble {
                 Conflict::KeyMissing { table, key, place, total: self.missing.total }
             })),
         }
+    }
+}
+
+/// A condition that has no answer for some row.
+pub(super) fn unanswered(table: &str, selection: &Selection, error: &PredicateError) -> Violation {
+    Violation {
+        place: selection.spot.place(),
+        table: Some(table.to_owned()),
+        field: Some("where".to_owned()),
+        rule: Rule::Predicate,
+        found: None,
+        message: error.to_string(),
     }
 }
 

@@ -89,7 +89,9 @@ async fn a_restricted_condition_is_judged_on_the_post_image() {
 }
 
 #[tokio::test]
-async fn a_condition_without_an_answer_for_a_row_that_was_put_is_a_fault() {
+async fn a_condition_without_an_answer_for_a_row_is_a_fault() {
+    let base = r#"{"delete":{"type":"Person","where":"10 / (age - 1) > 100"}}"#;
+    assert_eq!(outcome(&[base]).await, invalid(&["statement 1 Person.where predicate"]));
     let came = outcome(&[
         r#"{"insert":{"type":"Person","data":{"slug":"n","age":0}}}"#,
         r#"{"delete":{"type":"Person","where":"10 / age > 100"}}"#,
