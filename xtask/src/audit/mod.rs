@@ -66,7 +66,7 @@ impl Found {
 pub(crate) fn run(root: &Path, format: Option<Format>, check: bool) -> Result<(), Failure> {
     let tree = Tree::read(root)?;
     let adapters = adapters::read(&tree);
-    let mut findings = audit(&tree, ENTRY_POINTS);
+    let mut findings = audit(&tree, ENTRY_POINTS, &ALL);
     findings.extend(layers::check(&layers::packages(root)?));
     if check {
         findings.extend(compare(&tree, &adapters));
@@ -81,20 +81,44 @@ pub(crate) fn run(root: &Path, format: Option<Format>, check: bool) -> Result<()
     finding::judge(CHECK, &findings)
 }
 
-fn audit(tree: &Tree, listed: &[EntryPoint]) -> Vec<Finding> {
+/// A part of the audit that can be run alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// The table and the call graph.
+    Flows,
+    Adapters,
+    Hidden,
+    /// Names of Lance and of functions that act or grant, wherever they stand.
+    Names,
+}
+
+const ALL: [Part; 4] = [Part::Flows, Part::Adapters, Part::Hidden, Part::Names];
+
+fn audit(tree: &Tree, listed: &[EntryPoint], parts: &[Part]) -> Vec<Finding> {
     let mut findings = tree.broken.clone();
+    if parts.contains(&Part::Names) {
+        findings.extend(physical::check(tree));
+        findings.extend(bypass::check(tree));
+        findings.extend(handles::check(tree));
+    }
+    if parts == [Part::Names] {
+        return findings;
+    }
     let library = library::read(tree);
     let found = [library.awaited, commands::entry_points(tree)].concat();
-    findings.extend(match_table(&found, listed));
     let apart = found.iter().flat_map(|found| found.variants.iter().cloned()).collect();
     let calls = Calls::read(tree, &apart);
-    findings.extend(flows::check(&calls, &found, listed));
-    findings.extend(flows::unexpected(&calls, &library.others));
-    findings.extend(adapters::check(&adapters::read(tree), &calls, listed));
-    findings.extend(hidden::check(tree, &calls));
-    findings.extend(physical::check(tree));
-    findings.extend(bypass::check(tree));
-    findings.extend(handles::check(tree));
+    if parts.contains(&Part::Flows) {
+        findings.extend(match_table(&found, listed));
+        findings.extend(flows::check(&calls, &found, listed));
+        findings.extend(flows::unexpected(&calls, &library.others));
+    }
+    if parts.contains(&Part::Adapters) {
+        findings.extend(adapters::check(&adapters::read(tree), &calls, listed));
+    }
+    if parts.contains(&Part::Hidden) {
+        findings.extend(hidden::check(tree, &calls));
+    }
     findings
 }
 

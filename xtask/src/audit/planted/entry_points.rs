@@ -33,7 +33,7 @@ fn an_unlisted_function_of_a_type_that_a_signature_shows_is_found() {
     in_workspace(|workspace| {
         let shows =
             "impl Graph { pub fn table(&self) -> graphwrite_substrate::TableHandle { self.t() } }";
-        let (found, _) = workspace.planted(ENTRY_POINTS, &[Append(GRAPH, shows)]);
+        let (found, _) = workspace.planted(ENTRY_POINTS, &[Append(GRAPH, shows)], &[Part::Flows]);
         let rule = "`TableHandle::open` is an entry point";
         assert!(found.iter().any(|it| it.rule == "entry-point" && it.text.starts_with(rule)));
     });

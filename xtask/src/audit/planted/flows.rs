@@ -104,7 +104,7 @@ fn a_port_whose_implementation_acts_is_found() {
                 self.graph.load(point).await }
         }";
         let edits = [Append("crates/coordinator/src/hooks.rs", text)];
-        let found = workspace.planted(ENTRY_POINTS, &edits).0;
+        let found = workspace.planted(ENTRY_POINTS, &edits, &[Part::Flows]).0;
         let of_port = |it: &Finding| {
             it.rule == "beyond-protocol" && it.text.contains("`Hooks::reach` is port")
         };
@@ -232,7 +232,7 @@ fn a_graph_write_through_the_attempt_is_allowed() {
     in_workspace(|workspace| {
         let body = "Box::pin(write(&self.core, x)).await;";
         let (rows, edits) = shortcuts(Protocol::GraphWrite("load"), &[(body, "")]);
-        let found = workspace.planted(&rows, &edits).0;
+        let found = workspace.planted(&rows, &edits, &ALL).0;
         // The registry does not name it: that is all.
         assert!(found.iter().all(|it| it.rule == "adapter"), "{}", shown(&found));
     });
