@@ -10,6 +10,7 @@ mod cases;
 mod conformance;
 mod costs;
 mod crash;
+mod holds;
 mod hooks;
 mod judge;
 mod model;
