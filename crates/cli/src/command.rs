@@ -18,6 +18,7 @@ use crate::exit::Exit;
 #[cfg(feature = "failpoints")]
 use crate::fault::FaultSpec;
 use crate::size::Size;
+use crate::waiting::WaitArgs;
 
 /// Writes graphs of many tables, each write atomic and visible at once; looks into them and into
 /// what an interrupted write left behind.
@@ -195,6 +196,11 @@ pub(crate) struct TermsArgs {
     /// How many faults of the input to list before giving up; nothing is written if there is one
     #[arg(long, value_name = "N", default_value = "10")]
     pub(crate) max_errors: NonZeroUsize,
+    /// How often to prepare the request again when others were faster
+    #[arg(long, value_name = "N", default_value = "32", help_heading = "Waiting")]
+    pub(crate) retries: u32,
+    #[command(flatten)]
+    pub(crate) waits: WaitArgs,
     #[cfg(feature = "failpoints")]
     #[command(flatten)]
     pub(crate) faults: FaultArgs,
@@ -267,6 +273,8 @@ pub(crate) struct ResolveArgs {
     /// Do not wait for the owner: you know that it does not run any more
     #[arg(long, requires = "attempt")]
     pub(crate) owner_is_dead: bool,
+    #[command(flatten)]
+    pub(crate) waits: WaitArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[cfg(feature = "failpoints")]

@@ -23,6 +23,7 @@ mod size;
 mod sorted;
 mod style;
 mod text;
+mod waiting;
 
 #[cfg(test)]
 mod tests;

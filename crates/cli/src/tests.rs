@@ -11,4 +11,5 @@ mod on_a_graph;
 mod outcomes;
 mod reports;
 mod samples;
+mod waits;
 mod world;

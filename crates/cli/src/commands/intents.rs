@@ -73,12 +73,13 @@ fn exit(recovered: &BarrierReport) -> Exit {
     }
 }
 
-#[cfg_attr(not(feature = "failpoints"), allow(unused_variables, clippy::unnecessary_wraps))]
+#[cfg_attr(not(feature = "failpoints"), allow(clippy::unnecessary_wraps))]
 fn options(args: &ResolveArgs) -> Result<GraphOptions, Failure> {
+    let options = GraphOptions { waits: args.waits.rules(), ..GraphOptions::default() };
     #[cfg(feature = "failpoints")]
-    return Ok(GraphOptions { hooks: args.faults.hooks()?, ..GraphOptions::default() });
+    return Ok(GraphOptions { hooks: args.faults.hooks()?, ..options });
     #[cfg(not(feature = "failpoints"))]
-    Ok(GraphOptions::default())
+    Ok(options)
 }
 
 fn request(args: &ResolveArgs) -> RecoverRequest {

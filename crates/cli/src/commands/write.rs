@@ -32,8 +32,7 @@ pub(super) struct Writing<'a> {
 impl<'a> Writing<'a> {
     pub(super) async fn open(place: &'a str, terms: &'a TermsArgs) -> Result<Self, Failure> {
         let (hooks, signals) = RunsToItsEnd::new(hooks(terms)?);
-        let options = GraphOptions { hooks, ..GraphOptions::default() };
-        let graph = open::for_writing(place, options).await?;
+        let graph = open::for_writing(place, terms.options(hooks)).await?;
         Ok(Self { graph, place, terms, signals })
     }
 
@@ -58,6 +57,11 @@ impl<'a> Writing<'a> {
 }
 
 impl TermsArgs {
+    pub(crate) fn options(&self, hooks: Arc<dyn Hooks>) -> GraphOptions {
+        let (waits, restarts_max) = (self.waits.rules(), self.retries);
+        GraphOptions { hooks, waits, restarts_max, ..GraphOptions::default() }
+    }
+
     pub(super) fn expected_head(&self) -> Option<GraphHeadToken> {
         self.expect_head.map(|head| GraphHeadToken(head.0))
     }
