@@ -181,7 +181,7 @@ fn faults_can_be_given_several_times() {
     let line = "graphwrite load g --data d --fault post_arm:pause --fault post_effect@2:abort \
                 --fault-release r";
     let Command::Load(load) = parsed(line) else { panic!() };
-    assert_eq!(load.faults.faults.len(), 2);
+    assert_eq!(load.terms.faults.faults.len(), 2);
 }
 
 #[test]
