@@ -64,25 +64,45 @@ fn a_graph_write_that_also_goes_around_the_attempt_is_found() {
     });
 }
 
+const ACTS: &[&str] = &[
+    "write(&self.core, x).await;",
+    "self.load(x).await;",
+    "self.core.manifest.publish(x, &x).await;",
+    "graphwrite_substrate::strict_commit(x, x, x).await;",
+    "graphwrite_substrate::create_dataset(x, x, x, x).await;",
+    "graphwrite_substrate::stage_create(x, x, x, x).await;",
+    "graphwrite_substrate::delete_dataset(x, x, x).await;",
+    "self.core.intents.arm(x).await;",
+    "self.core.intents.delete(x, x, x, x).await;",
+    "use graphwrite_substrate::RawObjects; self.core.store.put_if_absent(x, x, x).await;",
+    "Manifest::init(x, x, x).await;",
+    "recover(&self.core, x).await;",
+];
+
+/// The shortcuts that are listed as reading and do not, by the test that they belong to.
+fn readers() -> Vec<(&'static str, &'static str, &'static str)> {
+    let acts = ACTS.iter().map(|body| ("acts", *body, ""));
+    let disguises = DISGUISES.iter().map(|(body, beside)| ("disguises", *body, *beside));
+    let grants = [("grants", GRANTS, "")].into_iter();
+    acts.chain(disguises).chain(through_traits()).chain(grants).collect()
+}
+
+fn readers_are_found(group: &'static str) {
+    in_workspace(move |workspace| {
+        let readers = readers();
+        let (found, marks) = workspace.shared("readers", Part::Flows, || {
+            let plants: Vec<_> = readers.iter().map(|(_, body, beside)| (*body, *beside)).collect();
+            shortcuts(Protocol::ReadOnly, &plants)
+        });
+        assert_eq!(marks.len(), readers.len());
+        let of_group = readers.iter().zip(marks).filter(|((of, ..), _)| *of == group);
+        of_group.for_each(|(_, mark)| assert_at(found, "beyond-protocol", mark));
+    });
+}
+
 #[test]
 fn what_reads_and_comes_to_an_act_is_found() {
-    in_workspace(|workspace| {
-        let ways = [
-            "write(&self.core, x).await;",
-            "self.load(x).await;",
-            "self.core.manifest.publish(x, &x).await;",
-            "graphwrite_substrate::strict_commit(x, x, x).await;",
-            "graphwrite_substrate::create_dataset(x, x, x, x).await;",
-            "graphwrite_substrate::stage_create(x, x, x, x).await;",
-            "graphwrite_substrate::delete_dataset(x, x, x).await;",
-            "self.core.intents.arm(x).await;",
-            "self.core.intents.delete(x, x, x, x).await;",
-            "use graphwrite_substrate::RawObjects; self.core.store.put_if_absent(x, x, x).await;",
-            "Manifest::init(x, x, x).await;",
-            "recover(&self.core, x).await;",
-        ];
-        workspace.finds_shortcuts(Protocol::ReadOnly, "beyond-protocol", &bodies(&ways));
-    });
+    readers_are_found("acts");
 }
 
 #[test]
@@ -124,13 +144,11 @@ fn an_act_that_is_listed_and_never_comes_is_found() {
 
 #[test]
 fn no_disguise_of_a_call_hides_it() {
-    in_workspace(|workspace| {
-        workspace.finds_shortcuts(Protocol::ReadOnly, "beyond-protocol", DISGUISES);
-    });
+    readers_are_found("disguises");
 }
 
-#[test]
-fn traits_do_not_hide_a_call() {
+/// Calls through a trait of the graph, in every form that they have.
+fn through_traits() -> Vec<(&'static str, &'static str, &'static str)> {
     let of_trait = "trait Quiet { async fn quiet(&self, x: X); }
         impl Quiet for Graph { async fn quiet(&self, x: X) { write(&self.core, x).await; } }";
     let by_default = "trait Quiet { fn core(&self) -> &Arc<Core>;
@@ -148,12 +166,14 @@ fn traits_do_not_hide_a_call() {
         "async fn run<Q: Quiet>(q: Q, x: X) { q.quiet(x).await; } run(x, x).await;",
         "async fn run<Q: Quiet>(x: X) { Q::quiet(x, x).await; } run::<Self>(x).await;",
     ];
-    in_workspace(move |workspace| {
-        let traits = [of_trait, by_default, blanket].into_iter();
-        let plants = traits.flat_map(|of| calls.into_iter().map(move |call| (call, of)));
-        let plants: Vec<_> = plants.chain([("above(x, x).await;", behind)]).collect();
-        workspace.finds_shortcuts(Protocol::ReadOnly, "beyond-protocol", &plants);
-    });
+    let traits = [of_trait, by_default, blanket].into_iter();
+    let plants = traits.flat_map(|of| calls.into_iter().map(move |call| ("traits", call, of)));
+    plants.chain([("traits", "above(x, x).await;", behind)]).collect()
+}
+
+#[test]
+fn traits_do_not_hide_a_call() {
+    readers_are_found("traits");
 }
 
 #[test]
@@ -205,9 +225,7 @@ const PROBES: &str = "let port = crate::port::Port::new(&self.core);
 
 #[test]
 fn recovery_that_grants_itself_a_mode_is_found() {
-    in_workspace(|workspace| {
-        workspace.finds_shortcuts(Protocol::ReadOnly, "beyond-protocol", &[(GRANTS, "")]);
-    });
+    readers_are_found("grants");
 }
 
 #[test]

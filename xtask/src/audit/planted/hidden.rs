@@ -4,13 +4,12 @@ use super::*;
 
 const REPORT: &str = "crates/coordinator/src/report.rs";
 
-fn found(rule: &'static str, plants: &'static [&'static str]) {
-    in_workspace(move |workspace| workspace.finds_each(rule, REPORT, plants));
-}
+/// The name of a test, the rule, and texts that break it, each with one mark.
+type Plants = (&'static str, &'static str, &'static [&'static str]);
 
-#[test]
-fn code_that_is_not_where_it_is_read_is_found() {
-    found(
+const PLANTS: &[Plants] = &[
+    (
+        "code_that_is_not_where_it_is_read_is_found",
         "hidden-source",
         &[
             "include!(\"more.in\"); // HERE",
@@ -20,12 +19,9 @@ fn code_that_is_not_where_it_is_read_is_found() {
             "#[macro_use] // HERE\nmod more;",
             "#[macro_export] // HERE\nmacro_rules! more { () => {} }",
         ],
-    );
-}
-
-#[test]
-fn globs_are_found() {
-    found(
+    ),
+    (
+        "globs_are_found",
         "glob",
         &[
             "use graphwrite_substrate::*; // HERE",
@@ -33,12 +29,9 @@ fn globs_are_found() {
             "use crate::write::{self, *}; // HERE",
             "fn f() { use Severity::*; } // HERE",
         ],
-    );
-}
-
-#[test]
-fn a_macro_that_makes_acting_code_is_found() {
-    found(
+    ),
+    (
+        "a_macro_that_makes_acting_code_is_found",
         "macro",
         &[
             "macro_rules! quiet { ($a:expr) => { $crate::write::write($a) } } // HERE",
@@ -49,20 +42,9 @@ fn a_macro_that_makes_acting_code_is_found() {
             "#[derive(Sly)] #[sly(with = Manifest::publish(a, b))] // HERE\nstruct A;",
             "#[serde(deserialize_with = \"crate::write::write\")] // HERE\nstruct A;",
         ],
-    );
-}
-
-#[test]
-fn a_macro_that_only_computes_is_allowed() {
-    in_workspace(|workspace| {
-        let text = "macro_rules! plain { ($a:expr) => { $a.iter().map(|a| a + 1).sum() } }";
-        workspace.allows(ENTRY_POINTS, &[Append(REPORT, text)]);
-    });
-}
-
-#[test]
-fn a_foreign_trait_that_acts_is_found() {
-    found(
+    ),
+    (
+        "a_foreign_trait_that_acts_is_found",
         "implicit-call",
         &[
             "impl Drop for CommitInfo { fn drop(&mut self) { write(&self.core, x); } // HERE\n} use crate::write::write;",
@@ -71,12 +53,9 @@ fn a_foreign_trait_that_acts_is_found() {
             "impl std::ops::Deref for CommitInfo { type Target = A; fn deref(&self) -> &A { crate::write::write(a, b) } // HERE\n}",
             "impl Iterator for CommitInfo { type Item = A; fn next(&mut self) -> Option<A> { graphwrite_substrate::delete_dataset(a, b, c) } // HERE\n}",
         ],
-    );
-}
-
-#[test]
-fn kept_code_is_found() {
-    found(
+    ),
+    (
+        "kept_code_is_found",
         "stored",
         &[
             "struct Kept { run: fn(u32) -> u32, // HERE\n}",
@@ -90,12 +69,9 @@ fn kept_code_is_found() {
             "static KEPT: Mutex<Vec<fn()>> = x(); // HERE",
             "type Kept = Box<dyn Fn()>; // HERE",
         ],
-    );
-}
-
-#[test]
-fn a_kept_right_is_found() {
-    found(
+    ),
+    (
+        "a_kept_right_is_found",
         "stored",
         &[
             "struct Kept { mode: graphwrite_protocol_types::Full, // HERE\n}",
@@ -103,12 +79,9 @@ fn a_kept_right_is_found() {
             "struct Kept { mode: RecoveryMode, // HERE\n}",
             "static KEPT: OnceLock<RollForward> = OnceLock::new(); // HERE",
         ],
-    );
-}
-
-#[test]
-fn a_task_that_takes_orders_is_found() {
-    found(
+    ),
+    (
+        "a_task_that_takes_orders_is_found",
         "task",
         &[
             "fn f() { tokio::spawn(async { loop {} }); } // HERE",
@@ -117,7 +90,30 @@ fn a_task_that_takes_orders_is_found() {
             "fn f() { let mut set = tokio::task::JoinSet::new(); } // HERE",
             "fn f() { let start = tokio::spawn; } // HERE",
         ],
-    );
+    ),
+];
+
+fn is_found(test: &'static str) {
+    in_workspace(move |workspace| {
+        let texts = || PLANTS.iter().flat_map(|(_, _, texts)| *texts).copied();
+        let (found, marks) = workspace.shared("hidden", Part::Hidden, || {
+            let text = texts().collect::<Vec<_>>().join("\n");
+            (ENTRY_POINTS.to_vec(), vec![Append(REPORT, text.leak())])
+        });
+        assert_eq!(marks.len(), texts().count());
+        let rules =
+            PLANTS.iter().flat_map(|(name, rule, texts)| texts.iter().map(move |_| (*name, *rule)));
+        let of_test = rules.zip(marks).filter(|((name, _), _)| *name == test);
+        of_test.for_each(|((_, rule), mark)| assert_at(found, rule, mark));
+    });
+}
+
+#[test]
+fn a_macro_that_only_computes_is_allowed() {
+    in_workspace(|workspace| {
+        let text = "macro_rules! plain { ($a:expr) => { $a.iter().map(|a| a + 1).sum() } }";
+        workspace.allows(ENTRY_POINTS, &[Append(REPORT, text)]);
+    });
 }
 
 #[test]
@@ -130,4 +126,39 @@ fn tests_may_do_all_of_this() {
     }";
         workspace.allows(ENTRY_POINTS, &[Append(REPORT, text)]);
     });
+}
+
+#[test]
+fn code_that_is_not_where_it_is_read_is_found() {
+    is_found("code_that_is_not_where_it_is_read_is_found");
+}
+
+#[test]
+fn globs_are_found() {
+    is_found("globs_are_found");
+}
+
+#[test]
+fn a_macro_that_makes_acting_code_is_found() {
+    is_found("a_macro_that_makes_acting_code_is_found");
+}
+
+#[test]
+fn a_foreign_trait_that_acts_is_found() {
+    is_found("a_foreign_trait_that_acts_is_found");
+}
+
+#[test]
+fn kept_code_is_found() {
+    is_found("kept_code_is_found");
+}
+
+#[test]
+fn a_kept_right_is_found() {
+    is_found("a_kept_right_is_found");
+}
+
+#[test]
+fn a_task_that_takes_orders_is_found() {
+    is_found("a_task_that_takes_orders_is_found");
 }

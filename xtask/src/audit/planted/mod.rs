@@ -8,6 +8,7 @@ mod hidden;
 mod registry;
 mod substrate;
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, OnceLock, mpsc};
 use std::thread;
@@ -30,8 +31,12 @@ enum Edit {
 
 use Edit::{Append, Replace};
 
-/// The sources of the workspace, and how much is found in them as they are.
-struct Workspace(Tree, Option<usize>);
+/// The sources of the workspace, how much is found in them as they are, and what was found with the
+/// plants that several tests share.
+struct Workspace(Tree, Option<usize>, BTreeMap<&'static str, Planted>);
+
+/// What was found, and the marked places.
+type Planted = (Vec<Finding>, Vec<String>);
 
 type Check = Box<dyn FnOnce(&mut Workspace) + Send>;
 type Work = (Check, mpsc::Sender<thread::Result<()>>);
@@ -54,7 +59,7 @@ fn in_workspace(check: impl FnOnce(&mut Workspace) + Send + 'static) {
 }
 
 fn lend(work: mpsc::Receiver<Work>) {
-    let mut workspace = Workspace(Tree::read(&process::root()).unwrap(), None);
+    let mut workspace = Workspace(Tree::read(&process::root()).unwrap(), None, BTreeMap::new());
     for (check, answer) in work {
         let ended = catch_unwind(AssertUnwindSafe(|| check(&mut workspace)));
         // The test waits for it.
@@ -78,10 +83,22 @@ impl Workspace {
     fn finds_with(&mut self, listed: &[EntryPoint], rule: &str, edits: &[Edit]) {
         let (found, marks) = self.planted(listed, edits, &[part_of(rule)]);
         assert!(!marks.is_empty(), "the plant marks no place");
-        for mark in marks {
-            let here = |it: &Finding| it.rule == rule && it.place == mark;
-            assert!(found.iter().any(here), "no `{rule}` at {mark} in {}", shown(&found));
+        marks.iter().for_each(|mark| assert_at(&found, rule, mark));
+    }
+
+    /// What is found with plants that several tests share: audited once.
+    fn shared(
+        &mut self,
+        key: &'static str,
+        part: Part,
+        plants: impl FnOnce() -> (Vec<EntryPoint>, Vec<Edit>),
+    ) -> &Planted {
+        if !self.2.contains_key(key) {
+            let (rows, edits) = plants();
+            let planted = self.planted(&rows, &edits, &[part]);
+            self.2.insert(key, planted);
         }
+        &self.2[key]
     }
 
     /// Asserts that `edits` make a finding of `rule` in `file` whose text has `text`.
@@ -107,12 +124,7 @@ impl Workspace {
     }
 
     /// What is found while the edits are in, and the marked places.
-    fn planted(
-        &mut self,
-        listed: &[EntryPoint],
-        edits: &[Edit],
-        parts: &[Part],
-    ) -> (Vec<Finding>, Vec<String>) {
+    fn planted(&mut self, listed: &[EntryPoint], edits: &[Edit], parts: &[Part]) -> Planted {
         let mut replaced: Vec<(&str, Option<Source>)> = Vec::new();
         for edit in edits {
             let (path, text) = self.edited(edit);
@@ -141,6 +153,11 @@ impl Workspace {
         let source = self.0.sources.iter().find(|source| source.path == path);
         source.map(|source| source.text.clone()).unwrap_or_default()
     }
+}
+
+fn assert_at(found: &[Finding], rule: &str, mark: &str) {
+    let here = |it: &Finding| it.rule == rule && it.place == mark;
+    assert!(found.iter().any(here), "no `{rule}` at {mark} in {}", shown(found));
 }
 
 /// The part of the audit that finds a rule broken: the rest need not run.
