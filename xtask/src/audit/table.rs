@@ -64,7 +64,7 @@ pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
     row("Graph::load", GraphWrite("load"), "Loads rows into many tables in one graph commit."),
     row(
         "Graph::outcome",
-        AuthorityFirst,
+        Control,
         "Says what became of an operation; with a seal, decides that it never commits.",
     ),
     row(
@@ -119,7 +119,7 @@ pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
     row("graphwrite intent resolve", Control, "Resolves an intent in place."),
     row(
         "graphwrite outcome",
-        AuthorityFirst,
+        Control,
         "Says what became of an operation; with `--seal`, decides that it never commits.",
     ),
     row("graphwrite verify", ReadOnly, "Checks that everything stored agrees."),
