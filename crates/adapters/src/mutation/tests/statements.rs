@@ -338,8 +338,10 @@ fn more_than_the_limits_allow_is_refused() {
     assert_eq!(limited(rows, text), Some(LimitExceeded::Rows { max: 1 }));
     let tables = LoadLimits { tables_max: 1, ..LoadLimits::default() };
     assert_eq!(limited(tables, text), Some(LimitExceeded::Tables { max: 1 }));
-    let bytes = LoadLimits { bytes_max: 30, ..LoadLimits::default() };
-    assert_eq!(limited(bytes, text), Some(LimitExceeded::Bytes { max: 30 }));
+    let bytes = LoadLimits { bytes_max: 64 << 10, ..LoadLimits::default() };
+    let long = format!(r#"[{{"delete":{{"type":"Person","key":"{}"}}}}]"#, "a".repeat(64 << 10));
+    assert_eq!(limited(bytes, &long), Some(LimitExceeded::Bytes { max: 64 << 10 }));
+    assert_eq!(limited(bytes, text), None);
     assert_eq!(limited(LoadLimits::default(), text), None);
 }
 
