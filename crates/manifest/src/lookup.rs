@@ -10,7 +10,7 @@ use graphwrite_substrate::RowFilter;
 use crate::arbitration::outcome_of;
 use crate::batch::{KEY, KIND, OPERATION};
 use crate::error::ManifestError;
-use crate::outcome_row::OutcomeRow;
+use crate::outcome_row::{OutcomeKind, OutcomeRow};
 use crate::reading::{one_of, read_rows};
 use crate::rows::{COMMIT, CommitRow, OUTCOME, Row, RowBody};
 use crate::state::ManifestState;
@@ -50,17 +50,42 @@ impl ManifestState {
 
     /// The newest commits, newest first, `limit` at most.
     pub async fn commits(&self, limit: usize) -> Result<Vec<CommitRow>, ManifestError> {
-        let mut commits: Vec<CommitRow> = self.recent_commits().take(limit).cloned().collect();
+        let hot = self.recent_commits().take(limit).cloned().collect();
+        self.newest(hot, limit, COMMIT, commits_of, |row| row.manifest_version).await
+    }
+
+    /// What others than the owners of attempts have decided on this branch, newest first, `limit` at
+    /// most: every outcome that is not an owner's own commit.
+    pub async fn audit(&self, limit: usize) -> Result<Vec<OutcomeRow>, ManifestError> {
+        let record = self.base().branch.record;
+        let is_audit = move |row: &OutcomeRow| {
+            row.branch_record == record && !matches!(row.kind, OutcomeKind::Committed { .. })
+        };
+        let hot = self.recent_outcomes().filter(|row| is_audit(row)).take(limit).cloned().collect();
+        let audit_of = |rows| outcomes_of(rows).into_iter().filter(is_audit).collect();
+        self.newest(hot, limit, OUTCOME, audit_of, |row| row.manifest_version).await
+    }
+
+    /// The newest rows, newest first, `limit` at most: after those in `found` the cold ones, fragment
+    /// by fragment.
+    async fn newest<T>(
+        &self,
+        mut found: Vec<T>,
+        limit: usize,
+        kind: &str,
+        of: impl Fn(Vec<Row>) -> Vec<T>,
+        version: impl Fn(&T) -> u64,
+    ) -> Result<Vec<T>, ManifestError> {
         for fragment in self.cold_ids().into_iter().rev() {
-            if commits.len() >= limit {
+            if found.len() >= limit {
                 break;
             }
-            let mut older = commits_of(self.cold_rows(vec![fragment], of_kind(COMMIT)).await?);
-            older.sort_by_key(|row| std::cmp::Reverse(row.manifest_version));
-            commits.extend(older);
+            let mut older = of(self.cold_rows(vec![fragment], of_kind(kind)).await?);
+            older.sort_by_key(|row| std::cmp::Reverse(version(row)));
+            found.extend(older);
         }
-        commits.truncate(limit);
-        Ok(commits)
+        found.truncate(limit);
+        Ok(found)
     }
 
     /// The commit with this id, if it is in the history of this branch.

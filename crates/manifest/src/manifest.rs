@@ -58,6 +58,10 @@ impl Manifest {
         Self { patience, ..self }
     }
 
+    pub(crate) fn purpose(&self) -> Purpose {
+        self.purpose
+    }
+
     /// The storage.
     pub fn store(&self) -> &Store {
         &self.store

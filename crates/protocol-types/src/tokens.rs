@@ -168,6 +168,13 @@ impl TxUuid {
         Self(format!("{attempt}-m{nonce:032x}"))
     }
 
+    /// The attempt on whose behalf the manifest version of this transaction was made.
+    pub fn as_authority(&self) -> Option<AttemptId> {
+        let (attempt, nonce) = self.0.split_once("-m")?;
+        let is_nonce = nonce.len() == 32 && u128::from_str_radix(nonce, 16).is_ok();
+        is_nonce.then(|| attempt.parse().ok())?
+    }
+
     /// A transaction id as storage has it, ours or foreign.
     pub fn observed(text: impl Into<String>) -> Self {
         Self(text.into())

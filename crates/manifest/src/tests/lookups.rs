@@ -152,3 +152,54 @@ async fn operation_ids_with_quotes_are_found_as_they_are() {
     assert_eq!(found.attempt, write.intent.attempt);
     assert_eq!(state.outcome_of_operation(&operation("'")).await.unwrap(), None);
 }
+
+#[tokio::test]
+async fn every_commit_opens_the_state_that_it_made_and_no_other() {
+    let world = World::in_memory().await;
+    let manifest = world.open().await;
+    let mut made = Vec::new();
+    for _ in 0..70 {
+        commit_many(&world, &manifest, 1).await;
+        made.push(manifest.known_state().base().clone());
+    }
+    let fresh = world.open().await;
+    let commits = fresh.known_state().commits(usize::MAX).await.unwrap();
+    for (commit, base) in commits.iter().rev().zip(&made).step_by(7) {
+        match fresh.state_at(commit).await.unwrap() {
+            PastState::Found(state) => assert_eq!(state.base(), base),
+            other => panic!("{other:?}"),
+        }
+    }
+    let (young, old) = (&commits[3], &commits[4]);
+    let mixed = CommitRow { manifest_version: old.manifest_version, ..young.clone() };
+    let other = fresh.state_at(&mixed).await.unwrap();
+    assert!(matches!(other, PastState::Other { .. }), "a number is no identity: {other:?}");
+    let gone = CommitRow { manifest_version: 10_000, ..young.clone() };
+    assert!(matches!(fresh.state_at(&gone).await.unwrap(), PastState::Gone));
+}
+
+#[tokio::test]
+async fn the_audit_has_every_decision_of_others_newest_first_hot_and_cold() {
+    let world = World::in_memory().await;
+    let manifest = world.open().await;
+    let mut expected = Vec::new();
+    for n in 0..5_u128 {
+        let base = manifest.known_state();
+        let write = world.write(&base).writes(table(1));
+        let (transition, attempt) = match n % 3 {
+            0 => (seal(&format!("sealed-{n}"), n + 1), attempt(n + 1)),
+            1 => (write.abort(), write.intent.attempt),
+            _ => (write.roll_forward(77), write.intent.attempt),
+        };
+        let _ = manifest.publish(transition, &base).await.unwrap();
+        expected.insert(0, attempt);
+        commit_many(&world, &manifest, 30).await;
+    }
+    let state = world.open().await.known_state();
+    assert!(!state.cold_fragments().is_empty());
+    for limit in [0, 1, 3, 5, 50] {
+        let audit = state.audit(limit).await.unwrap();
+        let found: Vec<_> = audit.iter().map(|row| row.attempt).collect();
+        assert_eq!(found, expected[..limit.min(5)], "limit {limit}");
+    }
+}

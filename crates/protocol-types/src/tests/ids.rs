@@ -13,6 +13,17 @@ fn an_identity_has_one_spelling() {
 }
 
 #[test]
+fn only_a_transaction_of_the_manifest_names_whom_it_was_made_for() {
+    let made = TxUuid::authority(attempt(), 7);
+    assert_eq!(made.as_authority(), Some(attempt()));
+    let others = [TxUuid::effect(attempt(), 0, 0), TxUuid::fence(attempt(), 0)];
+    assert!(others.iter().all(|other| other.as_authority().is_none()));
+    for text in [format!("{}-m7", attempt()), format!("x-m{:032x}", 7), String::new()] {
+        assert_eq!(TxUuid::observed(text).as_authority(), None);
+    }
+}
+
+#[test]
 fn a_zero_number_is_no_identity() {
     assert_eq!(StableTableId::new(0), None);
     assert!("0000000000000000".parse::<StableTableId>().is_err());
