@@ -3,6 +3,7 @@
 //! it never decides whether a step may be taken: the permit of an armed attempt does.
 
 mod change;
+mod diff;
 mod digest;
 mod error;
 mod input;
@@ -23,6 +24,7 @@ mod testing;
 #[cfg(test)]
 mod world;
 
+pub use diff::{KeysOf, RowChanges, RowDiff};
 pub use digest::request_digest;
 pub use error::{PerformError, PrepareError};
 pub use input::{
