@@ -6,6 +6,7 @@
 #![recursion_limit = "256"]
 
 mod activity;
+mod audit;
 mod cases;
 mod conformance;
 mod costs;
@@ -20,5 +21,6 @@ mod progress;
 mod races;
 mod request;
 mod spans;
+mod travel;
 mod world;
 mod zombie;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use futures::TryStreamExt;
 use graphwrite_coordinator::{
     Graph, GraphOptions, LoadInput, LoadLimits, LoadMode, LoadRequest, ProcessContext, RowRenderer,
-    Store, SystemEnv,
+    Snapshot, Store, SystemEnv,
 };
 use graphwrite_protocol_types::{Receipt, WriteOutcome};
 use graphwrite_schema::{GraphSchema, SchemaDocument, declare};
@@ -92,7 +92,11 @@ pub(crate) async fn append(graph: &Graph, lines: &[impl AsRef<str>]) -> Receipt 
 
 /// All rows of the head, as sorted JSON lines per type.
 pub(crate) async fn rows(graph: &Graph) -> BTreeMap<String, Vec<String>> {
-    let snapshot = graph.snapshot().await.expect("a snapshot");
+    rows_of(&graph.snapshot().await.expect("a snapshot")).await
+}
+
+/// The same of any state.
+pub(crate) async fn rows_of(snapshot: &Snapshot) -> BTreeMap<String, Vec<String>> {
     let mut all = BTreeMap::new();
     for declared in snapshot.schema().types() {
         let renderer = RowRenderer::new(snapshot.schema(), declared.identity).expect("declared");

@@ -20,6 +20,7 @@ pub(crate) fn class(code: &str) -> Exit {
         | "limit_exceeded" | "read_only" | "no_such_type" | "unsupported_value"
         | "file_unreadable" | "line_too_long" | "not_utf8" | "other_form" | "no_header"
         | "open_quote" | "file_damaged" | "type_not_named" | "other_incarnation" => Exit::Refused,
+        "no_such_commit" | "version_gone" => Exit::Negative,
         "schema_moved" => Exit::Conflict,
         "gate_timeout" | "manifest_contended" | "contended" | "recovery_required"
         | "recovery_blocked" | "unexplained_head" => Exit::Recovery,

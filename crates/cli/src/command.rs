@@ -57,6 +57,8 @@ pub(crate) enum Command {
     /// Look at writes that were interrupted, and resolve them
     #[command(subcommand)]
     Intent(IntentCommand),
+    /// List what recovery and seals have decided, newest first
+    Audit(AuditArgs),
     /// Say what became of a request, from its operation id: committed, aborted, pending or unknown
     Outcome(OutcomeArgs),
     /// Check everything, reading only; exits with 1 if something is wrong
@@ -74,6 +76,8 @@ pub(crate) enum CommitCommand {
     Log(LogArgs),
     /// Show one commit
     Show(CommitShowArgs),
+    /// Show which rows differ between two commits
+    Diff(CommitDiffArgs),
 }
 
 /// Interrupted writes.
@@ -223,6 +227,9 @@ pub(crate) struct MutateArgs {
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) graph: GraphPlace,
+    /// The rows as this commit left them, instead of the newest ones
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) at: Option<CommitId>,
     /// Only the rows of this type
     #[arg(long, value_name = "TYPE")]
     pub(crate) table: Option<String>,
@@ -248,6 +255,34 @@ pub(crate) struct CommitShowArgs {
     pub(crate) graph: GraphPlace,
     /// The commit
     pub(crate) commit: CommitId,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CommitDiffArgs {
+    #[command(flatten)]
+    pub(crate) graph: GraphPlace,
+    /// The older commit; `none` is the graph before its first commit
+    #[arg(value_name = "FROM")]
+    pub(crate) from: ExpectedHead,
+    /// The newer commit [default: the head]
+    #[arg(value_name = "TO")]
+    pub(crate) to: Option<CommitId>,
+    /// List the first keys of each table and kind of change
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub(crate) keys: usize,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    #[command(flatten)]
+    pub(crate) graph: GraphPlace,
+    /// How many decisions to list
+    #[arg(long, value_name = "N", default_value = "20")]
+    pub(crate) limit: NonZeroUsize,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -295,9 +330,8 @@ pub(crate) struct ResolveMode {
 
 #[derive(Debug, Args)]
 pub(crate) struct OutcomeArgs {
-    /// Directory of the graph
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) graph: String,
+    #[command(flatten)]
+    pub(crate) graph: GraphPlace,
     /// The request: the key that it was sent with, or the id that its receipt or error named
     #[arg(value_name = "OPERATION")]
     pub(crate) operation: OperationId,

@@ -1,8 +1,10 @@
 //! The results of the commands, as data: what programs read, and of which parts a person's view
 //! consists. It must not know how a graph is asked.
 
+mod audit;
 mod commit;
 mod created;
+mod diff;
 mod intent;
 mod outcome;
 mod receipt;
@@ -12,8 +14,10 @@ mod table_change;
 mod verify;
 mod version;
 
+pub(crate) use audit::AuditReport;
 pub(crate) use commit::{CommitEntry, CommitLog};
 pub(crate) use created::Created;
+pub(crate) use diff::DiffReport;
 pub(crate) use intent::{
     Explanation, IntentList, IntentRecord, Owner, Resolution, ResolutionEntry,
 };

@@ -1,11 +1,13 @@
 //! What can go wrong at the handle: one enum per operation, each with a stable code, the two
 //! questions of [`Answer`] and the next step. Outcomes of a write are values, not errors.
 
+use arrow_schema::ArrowError;
 use graphwrite_adapters::PrepareError;
 use graphwrite_gates::GateTimeout;
 use graphwrite_manifest::ManifestError;
 use graphwrite_protocol_types::{
-    Answer, AttemptId, DatasetPath, OperationId, Pin, PlanInvalid, TableIdentity, WrongIntent,
+    Answer, AttemptId, CommitId, DatasetPath, OperationId, Pin, PlanInvalid, TableIdentity,
+    WrongIntent,
 };
 use graphwrite_recovery::{BarrierError, BlockingObject};
 use graphwrite_schema::SchemaDecodeError;
@@ -68,6 +70,38 @@ pub enum ReadError {
         /// The name.
         name: String,
     },
+    /// The branch has no such commit.
+    #[error("the branch has no commit {commit}")]
+    NoSuchCommit {
+        /// The commit.
+        commit: CommitId,
+    },
+    /// The manifest version of a commit is not there any more.
+    #[error("commit {commit} can no longer be opened: version {version} of the manifest is gone")]
+    VersionGone {
+        /// The commit.
+        commit: CommitId,
+        /// The manifest version that its lineage names.
+        version: u64,
+    },
+    /// Another version has the number that the lineage of a commit names.
+    #[error(
+        "commit {commit} cannot be opened: what has the number of its manifest version is {found}"
+    )]
+    OtherVersion {
+        /// The commit.
+        commit: CommitId,
+        /// What has that number.
+        found: Pin,
+    },
+    /// Rows do not have the columns that their schema declares.
+    #[error("the rows of `{name}` cannot be compared: {cause}")]
+    Incomparable {
+        /// The type's name.
+        name: String,
+        /// What is wrong with them.
+        cause: ArrowError,
+    },
     /// A published version is not there, or is another version of that number.
     #[error("`{path}` does not have the published {pin}{}", found_instead(.found))]
     PinLost {
@@ -109,6 +143,10 @@ impl Answer for ReadError {
     fn code(&self) -> &'static str {
         match self {
             Self::NoSuchType { .. } => "no_such_type",
+            Self::NoSuchCommit { .. } => "no_such_commit",
+            Self::VersionGone { .. } => "version_gone",
+            Self::OtherVersion { .. } => "manifest_damaged",
+            Self::Incomparable { .. } => "table_damaged",
             Self::PinLost { .. } => "pin_lost",
             Self::Reopen(error) => error.code(),
             Self::Manifest(error) => error.code(),
@@ -124,7 +162,13 @@ impl Answer for ReadError {
             Self::Manifest(error) => error.may_retry(),
             Self::Intent(_) => true,
             Self::Substrate(error) => error.may_retry(),
-            Self::NoSuchType { .. } | Self::PinLost { .. } | Self::Schema(_) => false,
+            Self::NoSuchType { .. }
+            | Self::NoSuchCommit { .. }
+            | Self::VersionGone { .. }
+            | Self::OtherVersion { .. }
+            | Self::Incomparable { .. }
+            | Self::PinLost { .. }
+            | Self::Schema(_) => false,
         }
     }
 
@@ -135,7 +179,11 @@ impl Answer for ReadError {
     fn help(&self) -> String {
         match self {
             Self::NoSuchType { .. } => "`graphwrite status <graph>` lists the types".into(),
-            Self::PinLost { .. } => {
+            Self::NoSuchCommit { .. } => "`graphwrite commit log <graph>` lists the commits".into(),
+            Self::VersionGone { .. } => {
+                "its history is kept, its rows are not; open a younger commit".into()
+            }
+            Self::PinLost { .. } | Self::OtherVersion { .. } | Self::Incomparable { .. } => {
                 "files of the graph were removed or replaced from outside; restore them from a copy, \
                  then run `graphwrite verify <graph>`"
                     .into()

@@ -15,17 +15,21 @@ use graphwrite_recovery::BarrierReport;
 use graphwrite_schema::GraphSchema;
 use graphwrite_substrate::Store;
 
+use crate::audit::audit;
 use crate::core::Core;
+use crate::diff::diff;
 use crate::operation::{Caller, Work, schema_of};
 use crate::outcome::outcome;
 use crate::recover::{PendingIntents, RecoverRequest, pending, recover};
 use crate::report::{CommitInfo, StatusReport, VerifyReport};
+use crate::snapshot::snapshot_at;
 use crate::status::status;
 use crate::verify::verify;
 use crate::write::write;
 use crate::{
-    Activity, CreateError, GraphOptions, LoadRequest, MutateRequest, OpenError, OperationOutcome,
-    OutcomeError, OutcomeRequest, ReadError, RecoverError, Snapshot, WriteError,
+    Activity, AuditEntry, CommitDiff, CreateError, DiffRequest, GraphOptions, LoadRequest,
+    MutateRequest, OpenError, OperationOutcome, OutcomeError, OutcomeRequest, ReadError,
+    RecoverError, Snapshot, WriteError,
 };
 
 /// A graph: many tables, one authority. Cheap to clone; clones share everything.
@@ -156,6 +160,33 @@ impl Graph {
         Snapshot::new(self.core.store.clone(), self.core.manifest.state().await?)
     }
 
+    /// The branch as the commit left it, with the schema of its time.
+    ///
+    /// # Errors
+    /// The branch has no such commit, its version is not there any more or is another one, or the
+    /// storage failed.
+    pub fn snapshot_at(&self, commit: CommitId) -> BoxFuture<'_, Result<Snapshot, ReadError>> {
+        Box::pin(snapshot_at(&self.core, commit))
+    }
+
+    /// Which rows differ between two commits, exactly. Tables and files that both have in common are
+    /// not read.
+    ///
+    /// # Errors
+    /// As [`Graph::snapshot_at`], or rows cannot be read.
+    pub fn diff(&self, request: DiffRequest) -> BoxFuture<'_, Result<CommitDiff, ReadError>> {
+        Box::pin(diff(&self.core, request))
+    }
+
+    /// What recovery and seals have decided on this branch, newest first, `limit` at most. An owner's
+    /// own commits are history, not audit.
+    ///
+    /// # Errors
+    /// The manifest cannot be read.
+    pub async fn audit(&self, limit: usize) -> Result<Vec<AuditEntry>, ReadError> {
+        audit(&self.core, limit).await
+    }
+
     /// The newest commits, newest first, `limit` at most.
     ///
     /// # Errors
@@ -241,6 +272,7 @@ impl From<CommitRow> for CommitInfo {
     fn from(row: CommitRow) -> Self {
         Self {
             commit: row.commit,
+            attempt: row.attempt,
             operation: row.operation,
             parents: row.parents,
             actor: row.actor,

@@ -5,10 +5,12 @@
 #![recursion_limit = "256"]
 
 mod activity;
+mod audit;
 mod background;
 mod barrier;
 mod core;
 mod counters;
+mod diff;
 mod effects;
 mod env;
 mod error;
@@ -39,6 +41,8 @@ mod verify;
 mod write;
 
 pub use activity::{Activity, Durations, Sample};
+pub use audit::{AuditEntry, AuditedDecision};
+pub use diff::{CommitDiff, DiffRequest, TableDiff};
 pub use env::SystemEnv;
 pub use error::{CreateError, InitError, OpenError, ReadError, WriteError, WriteErrorKind};
 pub use graph::Graph;
@@ -57,10 +61,10 @@ pub use snapshot::{Snapshot, SnapshotTable};
 pub use spans::SPANS;
 
 pub use graphwrite_adapters::{
-    DataForm, InputBuilder, InputError, LimitExceeded, LoadInput, LoadLimits, LoadMode,
-    MutationBuilder, MutationInput, OnReferenced, Place, PrepareError, RenderError, RowRenderer,
-    RowsError, Rule, Source, SourceData, SourceError, SourceErrorKind, SourceName, TempError,
-    UnknownForm, Violation, Violations,
+    DataForm, InputBuilder, InputError, KeysOf, LimitExceeded, LoadInput, LoadLimits, LoadMode,
+    MutationBuilder, MutationInput, OnReferenced, Place, PrepareError, RenderError, RowChanges,
+    RowRenderer, RowsError, Rule, Source, SourceData, SourceError, SourceErrorKind, SourceName,
+    TempError, UnknownForm, Violation, Violations,
 };
 pub use graphwrite_gates::{GateMetrics, GateTimeout};
 pub use graphwrite_recovery::{

@@ -12,6 +12,8 @@ use crate::Activity;
 pub struct CommitInfo {
     /// The commit.
     pub commit: CommitId,
+    /// The attempt that made it.
+    pub attempt: AttemptId,
     /// The request that made it.
     pub operation: OperationId,
     /// Its parents.

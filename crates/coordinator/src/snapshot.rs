@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use graphwrite_manifest::ManifestState;
+use graphwrite_manifest::{ManifestState, PastState};
 use graphwrite_protocol_types::{CommitId, LiveHead, Pin, TableHeadToken};
 use graphwrite_schema::{GraphSchema, TypeDef};
 use graphwrite_substrate::{BatchStream, ScanRequest, Store, SubstrateError, TableHandle, Version};
 
 use crate::ReadError;
+use crate::core::Core;
 
 /// One state of a branch.
 #[derive(Debug, Clone)]
@@ -66,6 +67,17 @@ impl Snapshot {
     /// The live head of a declared type.
     pub(crate) fn head(&self, declared: &TypeDef) -> Option<&LiveHead> {
         self.state.base().heads.get(&declared.identity).and_then(TableHeadToken::live)
+    }
+}
+
+/// The state that a commit made, from the version that its lineage row names.
+pub(crate) async fn snapshot_at(core: &Core, commit: CommitId) -> Result<Snapshot, ReadError> {
+    let row = core.manifest.state().await?.commit(commit).await?;
+    let row = row.ok_or(ReadError::NoSuchCommit { commit })?;
+    match core.manifest.state_at(&row).await? {
+        PastState::Found(state) => Snapshot::new(core.store.clone(), state),
+        PastState::Other { found } => Err(ReadError::OtherVersion { commit, found }),
+        _ => Err(ReadError::VersionGone { commit, version: row.manifest_version }),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::sorted;
 pub(super) async fn export(args: &ExportArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let ExportFormat::Jsonl = args.format.unwrap_or(ExportFormat::Jsonl);
     let graph = open::for_reading(&args.graph).await?;
-    let snapshot = snapshot(&graph, &args.graph).await?;
+    let snapshot = snapshot(&graph, args).await?;
     let progress = Progress::count("rows", &io.surroundings);
     let mut rows = 0;
     for table in tables(&snapshot, args)? {
@@ -26,8 +26,12 @@ pub(super) async fn export(args: &ExportArgs, io: &mut Io<'_>) -> Result<Exit, F
     Ok(Exit::Done)
 }
 
-async fn snapshot(graph: &Graph, location: &str) -> Result<Snapshot, Failure> {
-    graph.snapshot().await.map_err(|error| failed(&error, location))
+async fn snapshot(graph: &Graph, args: &ExportArgs) -> Result<Snapshot, Failure> {
+    let snapshot = match args.at {
+        Some(commit) => graph.snapshot_at(commit).await,
+        None => graph.snapshot().await,
+    };
+    snapshot.map_err(|error| failed(&error, &args.graph))
 }
 
 /// Node types by name, then edge types by name: the order in which rows can be loaded again.

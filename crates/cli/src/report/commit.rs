@@ -10,6 +10,7 @@ use crate::report::table_change::{self, TableChange};
 pub(crate) struct CommitEntry {
     pub(crate) commit_id: String,
     pub(crate) operation_id: String,
+    pub(crate) attempt_id: String,
     pub(crate) parents: Vec<String>,
     pub(crate) at: String,
     pub(crate) at_unix_us: u64,
@@ -33,6 +34,7 @@ impl Report for CommitEntry {
             ("message", Cell::optional(self.message.as_ref())),
             ("manifest", Cell::number(self.manifest_version)),
             ("rows", Cell::number(self.rows)),
+            ("attempt", Cell::text(&self.attempt_id)),
         ];
         vec![Block::Facts(facts), table_change::block(&self.tables)]
     }

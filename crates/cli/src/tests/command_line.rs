@@ -94,6 +94,10 @@ fn what_cannot_be_parsed_is_a_usage_error_and_says_so_on_the_error_stream_only()
         "graphwrite commit show g nonsense",
         "graphwrite intent explain g",
         "graphwrite outcome g",
+        "graphwrite commit diff g",
+        "graphwrite commit diff g none none",
+        "graphwrite export g --at none",
+        "graphwrite audit g --limit 0",
     ];
     for line in lines {
         let ran = ran(line);
@@ -132,6 +136,7 @@ fn the_help_names_the_commands_that_exist() {
         "status",
         "commit",
         "intent",
+        "audit",
         "outcome",
         "verify",
         "version",
@@ -210,6 +215,8 @@ fn a_graph_that_is_not_there_is_refused_by_every_command_that_needs_one() {
         format!("intent show {graph} {id}"),
         format!("intent explain {graph} {id}"),
         format!("intent resolve {graph} --full"),
+        format!("commit diff {graph} none"),
+        format!("audit {graph}"),
         format!("outcome {graph} nightly"),
         format!("outcome {graph} nightly --seal"),
     ];

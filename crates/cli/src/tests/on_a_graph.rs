@@ -169,11 +169,54 @@ fn history_shows_who_and_why() {
 }
 
 #[test]
+fn the_rows_of_an_earlier_commit_are_exported_and_compared() {
+    let world = World::loaded();
+    let head = |world: &World| world.run("status {g} --json").done().json()["head"].clone();
+    let first = head(&world);
+    let first = first.as_str().unwrap();
+    let before = world.run("export {g}").done().output;
+    let rows = "{\"type\":\"Person\",\"data\":{\"slug\":\"ada\",\"age\":37}}\n\
+                {\"type\":\"Person\",\"data\":{\"slug\":\"cyd\"}}\n";
+    world.feed("load {g} --data - --mode upsert", rows).done();
+    assert_eq!(world.run(&format!("export {{g}} --at {first}")).done().output, before);
+    assert_ne!(world.run("export {g}").done().output, before);
+    let line = format!("commit diff {{g}} {first} --keys 5 --json");
+    let diff = world.run(&line).done().json();
+    let person = &diff["tables"][0];
+    assert_eq!((&person["table"], &person["added"]), (&"Person".into(), &1.into()));
+    assert_eq!((&person["changed"], &person["removed"]), (&1.into(), &0.into()));
+    assert_eq!(person["added_keys"][0], "cyd");
+    assert_eq!(person["changed_keys"][0], "ada");
+    let newest = head(&world);
+    let none = world.run(&format!("commit diff {{g}} none {} --json", newest.as_str().unwrap()));
+    assert_eq!(none.done().json()["tables"].as_array().unwrap().len(), 2);
+    let same = world.run(&format!("commit diff {{g}} {0} {0} --json", newest.as_str().unwrap()));
+    assert_eq!(same.done().json()["tables"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn seals_are_audited() {
+    let world = World::loaded();
+    assert!(world.run("audit {g} --format plain").done().output.is_empty());
+    world.run("outcome {g} first --seal");
+    world.run("outcome {g} second --seal");
+    let audit = world.run("audit {g} --limit 1 --json").done().json();
+    let [entry] = &audit["decisions"].as_array().unwrap()[..] else { panic!("{audit}") };
+    assert_eq!((&entry["decision"], &entry["operation_id"]), (&"sealed".into(), &"second".into()));
+    assert!(entry["by"].is_string() && entry["at"].is_string());
+}
+
+#[test]
 fn what_is_not_there_is_a_negative_answer() {
     let world = World::loaded();
     let id = super::samples::commit(1);
     let commit = world.run(&format!("commit show {{g}} {id} --json"));
     assert_eq!((commit.exit, &commit.error()["code"]), (Exit::Negative, &"no_such_commit".into()));
+    for command in ["export {g} --at ID --format jsonl", "commit diff {g} ID --json"] {
+        let ran = world.run(&command.replace("ID", &id.to_string()));
+        assert_eq!(ran.exit, Exit::Negative, "{command}");
+        assert_eq!(ran.error()["code"], "no_such_commit", "{command}");
+    }
     for command in ["show {g} ID", "explain {g} ID", "resolve {g} ID --full"] {
         let line = format!("intent {} --json", command.replace("ID", &id.to_string()));
         let intent = world.run(&line);

@@ -8,7 +8,10 @@ use super::{armed, samples};
 use crate::command::{Color, Format};
 use crate::io::Surroundings;
 use crate::render::{Report, write_report};
-use crate::report::{Explanation, IntentList, IntentRecord, OutcomeReport, ReceiptReport, Version};
+use crate::report::{
+    AuditReport, DiffReport, Explanation, IntentList, IntentRecord, OutcomeReport, ReceiptReport,
+    Version,
+};
 use crate::style::Style;
 
 fn written(report: &impl Report, format: Format, color: Color) -> String {
@@ -65,6 +68,10 @@ snapshots! {
     the_record_of_an_intent: record();
     the_explanation_of_an_intent: Explanation::of(&samples::explained(), "people");
     the_resolution_of_intents: samples::resolution();
+    the_audit: AuditReport::of(&samples::audit());
+    no_audit: AuditReport::of(&[]);
+    a_difference: DiffReport::of(&samples::difference());
+    no_difference: DiffReport::of(&samples::no_difference());
     the_outcome_of_a_committed_operation: outcome(samples::committed());
     the_outcome_of_an_aborted_operation: outcome(samples::aborted(false));
     the_outcome_of_a_sealed_operation: outcome(samples::aborted(true));

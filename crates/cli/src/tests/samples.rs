@@ -1,6 +1,9 @@
 //! Hand-made reports with every kind of value, hostile text included.
 
-use graphwrite_coordinator::{BlockingObject, ExplainedEffect, OperationOutcome, PendingIntents};
+use graphwrite_coordinator::{
+    AuditEntry, AuditedDecision, BlockingObject, CommitDiff, ExplainedEffect, KeysOf,
+    OperationOutcome, PendingIntents, RowChanges, TableDiff,
+};
 use graphwrite_protocol_types::{
     AttemptId, BranchToken, CommitId, IdentityDomain, IncarnationId, OwnerRecord,
     ProcessInstanceId, Receipt, Recovered, RecoveredHow, StableTableId, TableIdentity,
@@ -73,6 +76,54 @@ pub(super) fn healing_receipt() -> Receipt {
     }
 }
 
+fn decision(n: u128, decision: AuditedDecision) -> AuditEntry {
+    let is_known = !matches!(decision, AuditedDecision::RolledBack);
+    AuditEntry {
+        decision,
+        attempt: attempt(n),
+        operation: "nightly".parse().unwrap(),
+        by: is_known.then(|| owner().instance),
+        at_unix_us: 1_795_000_000_123_000 + n as u64,
+        manifest_version: 9 - n as u64,
+    }
+}
+
+/// Every kind of decision, with hostile words.
+pub(super) fn audit() -> Vec<AuditEntry> {
+    let reason = "asked\u{1b}[31m to\nsecond line".to_owned();
+    let missing = "not all that it planned has landed".to_owned();
+    vec![
+        decision(1, AuditedDecision::Sealed { reason }),
+        decision(2, AuditedDecision::RolledBack),
+        decision(2, AuditedDecision::Aborted { reason: missing }),
+        decision(3, AuditedDecision::RolledForward { commit: commit(1) }),
+    ]
+}
+
+pub(super) fn difference() -> CommitDiff {
+    let keys = |count, first: &[&str]| KeysOf {
+        count,
+        first: first.iter().map(|key| (*key).to_owned()).collect(),
+    };
+    let table = |name: &str, kind, rows| TableDiff { name: name.into(), kind, rows };
+    let persons = RowChanges {
+        added: keys(12, &["ada", "b\u{1b}[31mob"]),
+        removed: keys(0, &[]),
+        changed: keys(1, &["cyd"]),
+    };
+    let knows = RowChanges { removed: keys(2, &["ada -> bob"]), ..RowChanges::default() };
+    CommitDiff {
+        from: Some(commit(0)),
+        to: Some(commit(1)),
+        schema_changed: false,
+        tables: vec![table("Person", "node", persons), table("Knows", "edge", knows)],
+    }
+}
+
+pub(super) fn no_difference() -> CommitDiff {
+    CommitDiff { from: None, to: None, schema_changed: false, tables: vec![] }
+}
+
 pub(super) fn committed() -> OperationOutcome {
     OperationOutcome::Committed(Box::new(receipt()))
 }
@@ -118,6 +169,7 @@ pub(super) fn commit_entry() -> CommitEntry {
     CommitEntry {
         commit_id: commit(1).to_string(),
         operation_id: "nightly-2026-11-30".into(),
+        attempt_id: attempt(1).to_string(),
         parents: vec![commit(0).to_string()],
         at: "2026-11-30T06:00:00.123Z".into(),
         at_unix_us: 1_796_018_400_123_456,

@@ -1,0 +1,104 @@
+//! What recovery and seals have decided, as their outcome rows say it. Those rows are part of the
+//! manifest commits that decided; there is no second record of them.
+
+use graphwrite_manifest::{OutcomeKind, OutcomeRow};
+use graphwrite_protocol_types::{AttemptId, CommitId, OperationId, ProcessInstanceId};
+
+use crate::ReadError;
+use crate::core::Core;
+
+/// One decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// What was decided.
+    pub decision: AuditedDecision,
+    /// The attempt that it is about; for a seal an id of its own.
+    pub attempt: AttemptId,
+    /// The caller's request.
+    pub operation: OperationId,
+    /// The process instance that decided; for `rolled_back` see the `aborted` before it.
+    pub by: Option<ProcessInstanceId>,
+    /// When, in microseconds since the Unix epoch on the clock of whoever decided.
+    pub at_unix_us: u64,
+    /// The manifest version that recorded it.
+    pub manifest_version: u64,
+}
+
+/// What was decided about an attempt or an operation by somebody else than an owner that committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AuditedDecision {
+    /// All of the attempt was there; its commit was made visible for its owner.
+    RolledForward {
+        /// The commit.
+        commit: CommitId,
+    },
+    /// The attempt will never commit.
+    Aborted {
+        /// What kept it from being published.
+        reason: String,
+    },
+    /// All that the aborted attempt had left is taken back.
+    RolledBack,
+    /// No attempt of the operation will ever commit.
+    Sealed {
+        /// Why, in the words of whoever sealed it.
+        reason: String,
+    },
+}
+
+impl AuditedDecision {
+    /// Stable name, for scripts.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::RolledForward { .. } => "rolled_forward",
+            Self::Aborted { .. } => "aborted",
+            Self::RolledBack => "rolled_back",
+            Self::Sealed { .. } => "sealed",
+        }
+    }
+
+    /// Why it was decided so.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::RolledForward { .. } => "all that it planned was there, and what it read held",
+            Self::RolledBack => "all of its effects are settled",
+            Self::Aborted { reason } | Self::Sealed { reason } => reason,
+        }
+    }
+
+    /// The commit that was made visible, if one was.
+    pub fn commit(&self) -> Option<CommitId> {
+        match self {
+            Self::RolledForward { commit } => Some(*commit),
+            Self::Aborted { .. } | Self::RolledBack | Self::Sealed { .. } => None,
+        }
+    }
+}
+
+/// The newest decisions, newest first.
+pub(crate) async fn audit(core: &Core, limit: usize) -> Result<Vec<AuditEntry>, ReadError> {
+    let rows = core.manifest.state().await?.audit(limit).await?;
+    Ok(rows.into_iter().filter_map(entry).collect())
+}
+
+fn entry(row: OutcomeRow) -> Option<AuditEntry> {
+    let (decision, by) = match row.kind {
+        OutcomeKind::RolledForward { commit, by } => {
+            (AuditedDecision::RolledForward { commit }, Some(by))
+        }
+        OutcomeKind::Aborted { by, reason } => (AuditedDecision::Aborted { reason }, Some(by)),
+        OutcomeKind::Sealed { by, reason } => (AuditedDecision::Sealed { reason }, Some(by)),
+        OutcomeKind::RolledBack => (AuditedDecision::RolledBack, None),
+        // An owner's own commit is history, not audit.
+        _ => return None,
+    };
+    Some(AuditEntry {
+        decision,
+        attempt: row.attempt,
+        operation: row.operation,
+        by,
+        at_unix_us: row.recorded_at_unix_us,
+        manifest_version: row.manifest_version,
+    })
+}
