@@ -30,6 +30,35 @@ impl Reference {
         next
     }
 
+    /// This state without the rows that `lines` name by type and key.
+    pub(crate) fn without(&self, lines: &[impl AsRef<str>]) -> Self {
+        let mut next = self.clone();
+        for line in lines {
+            next.0.remove(&keyed(line.as_ref()).0);
+        }
+        next
+    }
+
+    /// This state without this row, if it is there as it is said.
+    pub(crate) fn without_row(&self, line: &str) -> Self {
+        let (place, row) = keyed(line);
+        let mut next = self.clone();
+        if next.0.get(&place) == Some(&row) {
+            next.0.remove(&place);
+        }
+        next
+    }
+
+    /// This state without the edges of a node, at either end.
+    pub(crate) fn without_edges_of(&self, slug: &str) -> Self {
+        let names = |row: &str| {
+            let row: Value = serde_json::from_str(row).expect("a JSON line");
+            row["from"] == slug || row["to"] == slug
+        };
+        let kept = self.0.iter().filter(|(_, row)| !names(row));
+        Self(kept.map(|(place, row)| (place.clone(), row.clone())).collect())
+    }
+
     /// This state without any row of the types that `lines` name.
     pub(crate) fn without_tables_of(&self, lines: &[impl AsRef<str>]) -> Self {
         let named: BTreeSet<String> = lines.iter().map(|line| keyed(line.as_ref()).0.0).collect();

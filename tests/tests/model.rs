@@ -7,12 +7,14 @@
 mod client;
 mod history;
 mod machine;
+mod mutation;
 mod request;
 mod row;
 mod schemas;
 mod seeds;
 mod shape;
 mod state;
+mod statements;
 mod steps;
 
 use std::cell::RefCell;
@@ -75,7 +77,11 @@ async fn history(schema: &'static Schema, steps: &[Step]) -> BTreeMap<String, us
 }
 
 const ALWAYS: &[&str] = &[
-    "committed",
+    "appended",
+    "upserted",
+    "overwritten",
+    "mutated",
+    "key_missing",
     "no change",
     "sent again",
     "disturbed, after",

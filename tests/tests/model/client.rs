@@ -1,14 +1,16 @@
 //! Sends a request of the model to the product, and says the answer in the model's words.
 
 use graphwrite_coordinator::{
-    Graph, InputError, LoadLimits, LoadMode, LoadRequest, PrepareError, Violations, WriteError,
-    WriteErrorKind,
+    Graph, InputError, LoadLimits, LoadMode, LoadRequest, MutateRequest, PrepareError, Violations,
+    WriteError, WriteErrorKind,
 };
 use graphwrite_protocol_types::{Answer as _, GraphHeadToken, OperationId, Receipt, WriteOutcome};
 
 use super::machine::Found;
+use super::mutation::Statement;
 use super::request::{Mode, Request};
 use super::row::Row;
+use super::shape::Schema;
 
 /// More than a request of the model can have.
 const ERRORS_MAX: usize = 1_000;
@@ -72,9 +74,10 @@ impl From<Violations> for Answer {
 }
 
 /// Sends a request and waits until nothing of it goes on.
-pub(super) async fn send(graph: &Graph, sent: &Sent) -> Answer {
+pub(super) async fn send(graph: &Graph, schema: &Schema, sent: &Sent) -> Answer {
     let answer = match &sent.request {
         Request::Load(mode, rows) => load(graph, *mode, rows, sent).await,
+        Request::Mutation(statements) => mutate(graph, schema, statements, sent).await,
     };
     graph.settled().await;
     answer
@@ -101,4 +104,21 @@ async fn load(graph: &Graph, mode: Mode, rows: &[Row], sent: &Sent) -> Answer {
     request.operation.clone_from(&sent.operation);
     request.expect_head = sent.expect_head;
     graph.load(request).await.into()
+}
+
+async fn mutate(graph: &Graph, schema: &Schema, statements: &[Statement], sent: &Sent) -> Answer {
+    let builder = graph.mutation(LoadLimits::default()).await.expect("a builder");
+    let mut builder = builder.with_errors_max(ERRORS_MAX);
+    let text: Vec<_> = statements.iter().map(|statement| statement.json(schema)).collect();
+    let text = serde_json::Value::Array(text).to_string();
+    builder.push_json(&text).expect("within the limits");
+    let input = match builder.finish() {
+        Ok(input) => input,
+        Err(InputError::Invalid(found)) => return found.into(),
+        Err(error) => panic!("{error}"),
+    };
+    let mut request = MutateRequest::new(input);
+    request.operation.clone_from(&sent.operation);
+    request.expect_head = sent.expect_head;
+    graph.mutate(request).await.into()
 }

@@ -84,7 +84,7 @@ impl Machine {
         let expected = self.expected(&sent);
         match step.fate {
             Fate::None => {
-                let answer = send(&self.graph, &sent).await;
+                let answer = send(&self.graph, self.schema, &sent).await;
                 self.hold(expected, sent, answer).await;
             }
             fate => self.disturbed(fate, expected, sent).await,
@@ -154,7 +154,7 @@ impl Machine {
     async fn hold(&mut self, expected: Expected, sent: Sent, answer: Answer) {
         match (expected, answer) {
             (Expected::Committed(state), Answer::Committed(receipt)) => {
-                self.count("committed");
+                self.count(sent.request.kind());
                 let commit = receipt.commit.expect("a commit has an id");
                 self.commit(receipt.operation, commit, sent.request, state);
             }
@@ -185,7 +185,7 @@ impl Machine {
     /// nothing, and what the caller was told is true.
     async fn disturbed(&mut self, fate: Fate, expected: Expected, sent: Sent) {
         let (graph, faults) = self.doomed(fate).await;
-        let answer = send(&graph, &sent).await;
+        let answer = send(&graph, self.schema, &sent).await;
         self.late.extend(faults);
         let fresh = open_impatient(&self.store).await;
         recover(&fresh).await;

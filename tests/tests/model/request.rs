@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::mutation::{Statement, run};
 use super::row::{Key, Row};
 use super::shape::{Schema, Table};
 use super::state::{Codes, Refusal, State, faults_of, repeats_a_value};
@@ -18,6 +19,7 @@ pub(super) enum Mode {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Request {
     Load(Mode, Vec<Row>),
+    Mutation(Vec<Statement>),
 }
 
 /// What a request comes to, if nothing else comes first.
@@ -35,16 +37,28 @@ impl Request {
     pub(super) fn judge(&self, schema: &Schema, before: &State) -> Judged {
         match self {
             Self::Load(mode, rows) => load(schema, before, *mode, rows),
+            Self::Mutation(statements) => run(schema, before, statements),
+        }
+    }
+
+    /// What kind of request committed.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Load(Mode::Append, _) => "appended",
+            Self::Load(Mode::Upsert, _) => "upserted",
+            Self::Load(Mode::Overwrite, _) => "overwritten",
+            Self::Mutation(_) => "mutated",
         }
     }
 
     /// The keys that the rows of the request name, by table.
     pub(super) fn touched(&self, schema: &Schema) -> BTreeMap<&'static str, BTreeSet<Key>> {
         let mut touched: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-        let Self::Load(_, rows) = self;
-        for row in rows {
-            let Some(table) = schema.table(&row.table) else { continue };
-            touched.entry(table.name).or_default().insert(row.key(table));
+        if let Self::Load(_, rows) = self {
+            for row in rows {
+                let Some(table) = schema.table(&row.table) else { continue };
+                touched.entry(table.name).or_default().insert(row.key(table));
+            }
         }
         touched
     }
@@ -55,6 +69,7 @@ impl Request {
             (Self::Load(mode, rows), Self::Load(other_mode, other_rows)) => {
                 mode == other_mode && by_table(rows) == by_table(other_rows)
             }
+            (one, other) => one == other,
         }
     }
 }

@@ -10,27 +10,28 @@ use proptest::sample::Index;
 use super::request::{Mode, Request};
 use super::row::{Cell, Row};
 use super::shape::{Kind, Property, Schema, Shape, Table};
-use super::state::State;
+use super::state::{State, faults_of};
+use super::statements::{StatementSeed, complete_statements, statement};
 
 /// So few keys and values that requests meet.
-const KEYS: u8 = 5;
+pub(super) const KEYS: u8 = 5;
 const VALUES: u8 = 4;
 const UNIQUE_VALUES: u8 = 16;
 
 /// A row to come.
 #[derive(Debug, Clone)]
 pub(super) struct RowSeed {
-    table: Index,
-    key: u8,
-    from: u8,
-    to: u8,
-    values: [u8; 4],
-    flaw: Option<Flaw>,
+    pub(super) table: Index,
+    pub(super) key: u8,
+    pub(super) from: u8,
+    pub(super) to: u8,
+    pub(super) values: [u8; 4],
+    pub(super) flaw: Option<Flaw>,
 }
 
 /// What is wrong with a row by itself.
 #[derive(Debug, Clone, Copy)]
-enum Flaw {
+pub(super) enum Flaw {
     MissingValue,
     WrongType,
     OutOfRange,
@@ -55,9 +56,10 @@ const FLAWS: [Flaw; 7] = [
 pub(super) enum RequestSeed {
     /// Rows; whether they are completed to what the schema demands.
     Load(Mode, Vec<RowSeed>, bool),
+    Mutation(Vec<StatementSeed>, bool),
 }
 
-fn row() -> impl Strategy<Value = RowSeed> {
+pub(super) fn row() -> impl Strategy<Value = RowSeed> {
     let flaw = prop_oneof![
         40 => Just(None),
         1 => proptest::sample::select(&FLAWS[..]).prop_map(Some),
@@ -77,7 +79,7 @@ fn rows() -> impl Strategy<Value = Vec<RowSeed>> {
     prop_oneof![1 => Just(Vec::new()), 30 => vec(row(), 1..6)]
 }
 
-/// Loads.
+/// Loads and mutations.
 pub(super) fn request() -> impl Strategy<Value = RequestSeed> {
     let mode = prop_oneof![
         2 => Just(Mode::Append),
@@ -85,8 +87,11 @@ pub(super) fn request() -> impl Strategy<Value = RequestSeed> {
         1 => Just(Mode::Overwrite),
     ];
     let is_completed = prop::bool::weighted(0.8);
-    (mode, rows(), is_completed)
-        .prop_map(|(mode, rows, completed)| RequestSeed::Load(mode, rows, completed))
+    let load = (mode, rows(), is_completed)
+        .prop_map(|(mode, rows, completed)| RequestSeed::Load(mode, rows, completed));
+    let mutation = (vec(statement(), 1..6), prop::bool::weighted(0.7))
+        .prop_map(|(statements, completed)| RequestSeed::Mutation(statements, completed));
+    prop_oneof![1 => load, 1 => mutation]
 }
 
 impl RequestSeed {
@@ -100,6 +105,14 @@ impl RequestSeed {
                     complete(schema, state, *mode, &mut rows);
                 }
                 Request::Load(*mode, rows)
+            }
+            Self::Mutation(statements, completed) => {
+                let mut grown: Vec<_> =
+                    statements.iter().map(|it| it.grow(schema, state)).collect();
+                if *completed {
+                    complete_statements(schema, state, &mut grown);
+                }
+                Request::Mutation(grown)
             }
         }
     }
@@ -118,7 +131,7 @@ fn node_key(schema: &Schema, node: &str, number: u8) -> Cell {
     key_cell(key, number)
 }
 
-fn value_cell(property: &Property, value: u8) -> Option<Cell> {
+pub(super) fn value_cell(property: &Property, value: u8) -> Option<Cell> {
     let number = value % if property.unique { UNIQUE_VALUES } else { VALUES };
     if property.nullable && number == 0 {
         return None;
@@ -131,11 +144,11 @@ fn value_cell(property: &Property, value: u8) -> Option<Cell> {
 }
 
 impl RowSeed {
-    fn table(&self, schema: &Schema) -> &'static Table {
+    pub(super) fn table(&self, schema: &Schema) -> &'static Table {
         &schema.tables[self.table.index(schema.tables.len())]
     }
 
-    fn grow(&self, schema: &Schema) -> Row {
+    pub(super) fn grow(&self, schema: &Schema) -> Row {
         let table = self.table(schema);
         let ends = table
             .ends()
@@ -202,7 +215,7 @@ impl Flaw {
 fn fitting(schema: &Schema, state: &State, mode: Mode, rows: Vec<Row>) -> Vec<Row> {
     let mut keys = std::collections::BTreeSet::new();
     let mut fits = |row: &Row| {
-        if !super::state::faults_of(schema, row).is_empty() {
+        if !faults_of(schema, row).is_empty() {
             return true;
         }
         let table = schema.table(&row.table).expect("declared");
@@ -216,7 +229,7 @@ fn fitting(schema: &Schema, state: &State, mode: Mode, rows: Vec<Row>) -> Vec<Ro
 /// Adds what the schema demands beside `rows`: the ends of edges, and the edges that a node must have.
 fn complete(schema: &Schema, state: &State, mode: Mode, rows: &mut Vec<Row>) {
     let mut after = state.clone();
-    let good = |row: &&Row| super::state::faults_of(schema, row).is_empty();
+    let good = |row: &&Row| faults_of(schema, row).is_empty();
     if mode == Mode::Overwrite {
         rows.iter().filter_map(|row| schema.table(&row.table)).for_each(|it| after.clear(it));
     }
@@ -233,7 +246,7 @@ fn complete(schema: &Schema, state: &State, mode: Mode, rows: &mut Vec<Row>) {
 }
 
 /// The rows that `after` lacks; they are put into it.
-fn missing(schema: &Schema, after: &mut State) -> Vec<Row> {
+pub(super) fn missing(schema: &Schema, after: &mut State) -> Vec<Row> {
     let mut added = Vec::new();
     // A node that is added may need edges, and those other nodes: twice is enough for the schemas.
     for _ in 0..2 {

@@ -21,6 +21,11 @@ impl Refusal {
         self.must.is_empty() && self.may.is_empty()
     }
 
+    /// One of `codes` is reported, whichever.
+    pub(super) fn any_of(codes: impl IntoIterator<Item = &'static str>) -> Self {
+        Self { must: Codes::new(), may: codes.into_iter().collect() }
+    }
+
     pub(super) fn of(code: &'static str) -> Self {
         Self { must: Codes::from([code]), may: Codes::new() }
     }
@@ -57,6 +62,12 @@ impl State {
     /// Puts a row in place of the one with its key.
     pub(super) fn put(&mut self, table: &Table, row: Row) {
         self.0.entry(table.name).or_default().insert(row.key(table), row);
+    }
+
+    pub(super) fn remove(&mut self, table: &Table, key: &Key) {
+        if let Some(rows) = self.0.get_mut(table.name) {
+            rows.remove(key);
+        }
     }
 
     pub(super) fn clear(&mut self, table: &Table) {

@@ -3,7 +3,7 @@
 use graphwrite_protocol_types::WriteOutcome;
 
 use super::ring::{Meeting, RING, taken_key};
-use crate::request::{Request, append, overwrite, upsert};
+use crate::request::{Request, append, mutation, overwrite, upsert};
 
 /// A write entry point that makes the person `k1` beside those of the base: twice, with ages of their
 /// own, so that two of one kind differ.
@@ -40,6 +40,32 @@ const ENTRIES: &[Entry] = &[
                 r#"{"type":"Person","data":{"slug":"p2","age":2}}"#,
                 r#"{"type":"Person","data":{"slug":"k1","age":23}}"#,
             ]),
+        ],
+        is_strict: false,
+    },
+    Entry {
+        requests: [
+            mutation(
+                &[r#"{"insert":{"type":"Person","data":{"slug":"k1","age":14}}}"#],
+                |before| before.with(&[r#"{"type":"Person","data":{"slug":"k1","age":14}}"#]),
+            ),
+            mutation(
+                &[r#"{"insert":{"type":"Person","data":{"slug":"k1","age":24}}}"#],
+                |before| before.with(&[r#"{"type":"Person","data":{"slug":"k1","age":24}}"#]),
+            ),
+        ],
+        is_strict: true,
+    },
+    Entry {
+        requests: [
+            mutation(
+                &[r#"{"upsert":{"type":"Person","data":{"slug":"k1","age":15}}}"#],
+                |before| before.with(&[r#"{"type":"Person","data":{"slug":"k1","age":15}}"#]),
+            ),
+            mutation(
+                &[r#"{"upsert":{"type":"Person","data":{"slug":"k1","age":25}}}"#],
+                |before| before.with(&[r#"{"type":"Person","data":{"slug":"k1","age":25}}"#]),
+            ),
         ],
         is_strict: false,
     },
