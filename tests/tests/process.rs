@@ -9,6 +9,8 @@ mod damage;
 mod death;
 mod exit_codes;
 mod genesis;
+#[cfg(target_os = "linux")]
+mod memory;
 mod program;
 mod race;
 mod recovery_death;

@@ -9,6 +9,7 @@ mod demo;
 mod failure;
 mod finding;
 mod layers;
+mod memory;
 mod process;
 mod protoc;
 #[cfg(test)]
@@ -35,6 +36,7 @@ usage: cargo xtask <command>
   audit-entrypoints [--check] [--format md|json]
                        every way into the library and the tool with its protocol; exits with 1 if
                        there is a way around; --check also compares docs/entrypoints.md
+  bench --memory       a million rows loaded in 256 MiB: prints the peak of the process and the seconds
   cargo <arguments>    cargo itself, with the same protoc (and so the same artifacts) as above
   help                 this text";
 
@@ -59,6 +61,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         ["test"] => suite::run(&Workspace::open()?, suite::Scope::Everything),
         ["test", "--fast"] => suite::run(&Workspace::open()?, suite::Scope::Fast),
         ["demo"] => demo::run(&Workspace::open()?),
+        ["bench", "--memory"] => memory::run(&Workspace::open()?),
         ["tidy"] => tidy::run(&Workspace::open()?),
         ["audit-entrypoints", rest @ ..] => audit_entrypoints(rest),
         ["cargo", rest @ ..] => Workspace::open()?.cargo(rest),

@@ -40,5 +40,6 @@ pub use violation::{Place, Rule, SourceName, Violation, Violations};
 pub(crate) use calendar::{format_date, format_datetime};
 pub(crate) use json::write_string;
 pub(crate) use parts::Parts;
-pub(crate) use table::{identity_column, row_key_text};
+pub(crate) use spill::Spill;
+pub(crate) use table::{end_of_column, identity_column, row_key_text};
 pub(crate) use violation::{Earliest, Faults, quoted};

@@ -10,6 +10,7 @@ mod input;
 mod keys;
 mod load;
 mod mutation;
+mod order;
 mod payload;
 mod plan;
 mod prepare;
@@ -36,8 +37,9 @@ pub use load::{LoadAdapter, LoadMode, UnknownMode};
 pub use mutation::{
     MutationAdapter, MutationBuilder, MutationInput, OnReferenced, mutation_digest,
 };
+pub use order::RowSorter;
 pub use payload::{StagedPayload, perform};
 pub use prepare::{PrepareContext, WritePlan};
 pub use registry::{Adapter, AdapterEntry, GateUse, Protocol, Writer};
-pub use render::{RenderError, RowRenderer};
+pub use render::{ExportError, RenderError, RowRenderer, RowWriter};
 pub use whole::check_graph;

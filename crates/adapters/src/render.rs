@@ -16,15 +16,21 @@ use graphwrite_protocol_types::TableIdentity;
 use graphwrite_schema::{EDGE_DST, EDGE_ID, EDGE_SRC, GraphSchema};
 use thiserror::Error;
 
-use crate::input::{format_date, format_datetime, write_string};
+use crate::input::{end_of_column, format_date, format_datetime, write_string};
 
-/// A row cannot be written as JSON.
+mod csv;
+mod writer;
+
+pub use writer::{ExportError, RowWriter};
+
+/// A row cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RenderError {
-    /// JSON has no form for the value: NaN, an infinity, or a time outside the years 0000 to 9999.
+    /// The form has no text for the value. JSON and CSV have none for NaN, an infinity, or a time
+    /// outside the years 0000 to 9999; CSV has none for an empty value where there may be a null.
     #[error(
-        "{table}.{field}: {value} in row {row} has no form in JSON; export it in another format"
+        "{table}.{field}: {value} in row {row} has no form in {form}; export it in another format"
     )]
     NoForm {
         /// The type.
@@ -35,6 +41,8 @@ pub enum RenderError {
         row: usize,
         /// The value.
         value: String,
+        /// The form.
+        form: &'static str,
     },
     /// The batch does not have the columns of the type.
     #[error("the rows of {table} have no column `{field}` of its type")]
@@ -44,6 +52,76 @@ pub enum RenderError {
         /// The column.
         field: String,
     },
+}
+
+/// The columns of a type as a table of one type has them in a file, each with its name there: the
+/// ends of an edge are called `from` and `to` unless properties are, and an id that follows from the
+/// ends is left out.
+#[derive(Debug, Clone)]
+struct Columns {
+    table: String,
+    columns: Vec<(String, String)>,
+    nullable: Vec<String>,
+}
+
+impl Columns {
+    /// None when the schema has no such type.
+    fn new(schema: &GraphSchema, identity: TableIdentity) -> Option<Self> {
+        let def = schema.by_identity(identity)?;
+        let same = |name: &str| (name.to_owned(), name.to_owned());
+        let mut columns = Vec::new();
+        if let Some(edge) = def.edge() {
+            columns.extend(edge.multi.then(|| same(EDGE_ID)));
+            for (own, shown) in [(EDGE_SRC, "from"), (EDGE_DST, "to")] {
+                let is_free = end_of_column(def, shown).is_some();
+                columns.push((own.to_owned(), if is_free { shown } else { own }.to_owned()));
+            }
+        }
+        columns.extend(def.properties.iter().map(|property| same(&property.name)));
+        let nullable = def.properties.iter().filter(|property| property.nullable);
+        let nullable = nullable.map(|property| property.name.clone()).collect();
+        Some(Self { table: def.name.clone(), columns, nullable })
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &(String, String)> {
+        self.columns.iter()
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|(_, shown)| shown.as_str())
+    }
+
+    fn is_nullable(&self, column: &str) -> bool {
+        self.nullable.iter().any(|name| name == column)
+    }
+
+    /// The columns of a batch, in order.
+    fn of(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>, RenderError> {
+        let column = |(own, _): &(String, String)| {
+            batch.column_by_name(own).cloned().ok_or_else(|| self.no_column(own))
+        };
+        self.columns.iter().map(column).collect()
+    }
+
+    fn no_column(&self, name: &str) -> RenderError {
+        RenderError::Column { table: self.table.clone(), field: name.to_owned() }
+    }
+
+    fn refused(
+        &self,
+        field: &str,
+        form: &'static str,
+        row: usize,
+        refused: NotWritten,
+    ) -> RenderError {
+        match refused {
+            NotWritten::NoForm(value) => {
+                let (table, field) = (self.table.clone(), field.to_owned());
+                RenderError::NoForm { table, field, row, value, form }
+            }
+            NotWritten::OtherType => self.no_column(field),
+        }
+    }
 }
 
 /// Writes rows of one type.
@@ -127,6 +205,7 @@ impl RowRenderer {
                 field: name.to_owned(),
                 row,
                 value,
+                form: "JSON",
             },
             NotWritten::OtherType => self.no_column(name),
         })

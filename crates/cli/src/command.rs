@@ -233,9 +233,22 @@ pub(crate) struct ExportArgs {
     /// Only the rows of this type
     #[arg(long, value_name = "TYPE")]
     pub(crate) table: Option<String>,
-    /// Form of the rows: JSON lines, as `load` reads them. Given explicitly, errors are JSON too
+    /// Form of the rows, as `load` reads them; CSV and Parquet need `--table`. Given explicitly, errors
+    /// are JSON too [default: jsonl]
     #[arg(long, value_enum, value_name = "FORM", help_heading = "Output")]
-    pub(crate) format: Option<ExportFormat>,
+    pub(crate) format: Option<RowForm>,
+    /// File to write; it appears when it is complete [default: standard output]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long, requires = "output", help_heading = "Output")]
+    pub(crate) force: bool,
+    /// Memory for putting rows in order, as in `256MiB`; what does not fit goes to a temporary file
+    #[arg(long, value_name = "SIZE", default_value = "512MiB")]
+    pub(crate) memory: Size,
+    /// Directory of the temporary file [default: the system's]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) temp_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -393,7 +406,7 @@ pub(crate) enum Format {
     Plain,
 }
 
-/// Forms of rows that are loaded.
+/// Forms of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RowForm {
     /// One JSON object a line, of any type
@@ -410,21 +423,6 @@ impl From<RowForm> for DataForm {
             RowForm::Jsonl => Self::Jsonl,
             RowForm::Csv => Self::Csv,
             RowForm::Parquet => Self::Parquet,
-        }
-    }
-}
-
-/// Forms of exported rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
-    /// One row a line
-    Jsonl,
-}
-
-impl From<ExportFormat> for Format {
-    fn from(format: ExportFormat) -> Self {
-        match format {
-            ExportFormat::Jsonl => Self::Jsonl,
         }
     }
 }

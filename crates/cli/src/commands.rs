@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
-use crate::command::{Cli, Command, CommitCommand, IntentCommand, OutputArgs};
+use crate::command::{Cli, Command, CommitCommand, Format, IntentCommand, OutputArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::io::{Io, Surroundings};
@@ -27,7 +27,9 @@ use crate::style::Style;
 /// The form of what a command writes.
 pub(crate) fn style(cli: &Cli, around: &Surroundings) -> Style {
     let output = match &cli.command {
-        Command::Export(args) => OutputArgs { format: args.format.map(Into::into), json: false },
+        Command::Export(args) => {
+            OutputArgs { format: args.format.map(|_| Format::Jsonl), json: false }
+        }
         Command::Init(args) => args.output,
         Command::Load(args) => args.output,
         Command::Mutate(args) => args.output,

@@ -61,10 +61,10 @@ pub use snapshot::{Snapshot, SnapshotTable};
 pub use spans::SPANS;
 
 pub use graphwrite_adapters::{
-    DataForm, InputBuilder, InputError, KeysOf, LimitExceeded, LoadInput, LoadLimits, LoadMode,
-    MutationBuilder, MutationInput, OnReferenced, Place, PrepareError, RenderError, RowChanges,
-    RowRenderer, RowsError, Rule, Source, SourceData, SourceError, SourceErrorKind, SourceName,
-    TempError, UnknownForm, Violation, Violations,
+    DataForm, ExportError, InputBuilder, InputError, KeysOf, LimitExceeded, LoadInput, LoadLimits,
+    LoadMode, MutationBuilder, MutationInput, OnReferenced, Place, PrepareError, RenderError,
+    RowChanges, RowRenderer, RowSorter, RowWriter, RowsError, Rule, Source, SourceData,
+    SourceError, SourceErrorKind, SourceName, TempError, UnknownForm, Violation, Violations,
 };
 pub use graphwrite_gates::{GateMetrics, GateTimeout};
 pub use graphwrite_recovery::{

@@ -147,17 +147,28 @@ pub(super) struct Paused {
     child: Option<Child>,
     release: PathBuf,
     began: Instant,
+    patience: Duration,
 }
 
 impl Paused {
     /// Starts the program with `args` and returns when it waits at `point`. `release` is a path of its
     /// own for each pause.
     pub(super) fn start(args: &[&str], point: &str, release: PathBuf) -> Self {
+        Self::start_for(args, point, release, PATIENCE)
+    }
+
+    /// The same, for a process that may take longer to come there.
+    pub(super) fn start_for(
+        args: &[&str],
+        point: &str,
+        release: PathBuf,
+        patience: Duration,
+    ) -> Self {
         let fault = format!("{point}:pause");
         let path = release.to_str().unwrap();
         let args = [args, &["--fault", &fault, "--fault-release", path]].concat();
         let (began, child) = (Instant::now(), command(&args).spawn().unwrap());
-        let mut paused = Self { child: Some(child), release, began };
+        let mut paused = Self { child: Some(child), release, began, patience };
         paused.wait_for(&format!("waits at {point}"), |this| this.sign().exists());
         paused
     }
@@ -178,9 +189,23 @@ impl Paused {
                 let run = end_of(self.child.take().unwrap(), self.began);
                 panic!("the process ended before it {what}: {run:#?}");
             }
-            assert!(self.began.elapsed() < PATIENCE, "the process never {what}");
+            assert!(self.began.elapsed() < self.patience, "the process never {what}");
             thread::sleep(LOOK_EVERY);
         }
+    }
+
+    /// The most memory that the process has held so far, in bytes.
+    pub(super) fn peak_bytes(&mut self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child().id()));
+        let status = status.unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+        kib * 1024
+    }
+
+    /// How long ago the process was started.
+    pub(super) fn since_start(&self) -> Duration {
+        self.began.elapsed()
     }
 
     /// Lets the process go on, to its end.

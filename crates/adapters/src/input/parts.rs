@@ -98,6 +98,12 @@ impl Parts {
         Ok(())
     }
 
+    /// Adds rows that need no places.
+    pub(crate) fn push_batch(&mut self, batch: RecordBatch) -> Result<(), ArrowError> {
+        let first = self.rows as u64;
+        self.push(Part { batch, origin: Origin::Rows { source: None, first } })
+    }
+
     /// Moves what is in memory to the file.
     pub(crate) fn move_to(&mut self, spill: &Arc<Spill>) -> Result<(), RowsError> {
         self.spill = Some(Arc::clone(spill));

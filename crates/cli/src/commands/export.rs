@@ -1,29 +1,59 @@
-//! `export`: the rows of one state of the graph, in a stable order, as `load` reads them.
+//! `export`: the rows of one state of the graph, in a stable order and one of the forms that `load`
+//! reads, to standard output or into a file.
 
+use std::io::Write;
+
+use arrow_array::RecordBatch;
 use futures::TryStreamExt;
-use graphwrite_coordinator::{Graph, ReadError, RowRenderer, Snapshot};
+use graphwrite_coordinator::{
+    DataForm, ExportError, Graph, ReadError, RowSorter, RowWriter, RowsError, Snapshot,
+    SnapshotTable,
+};
+use graphwrite_protocol_types::Answer;
 use graphwrite_schema::TypeDef;
 
-use crate::classes::failed;
-use crate::command::{ExportArgs, ExportFormat};
+use crate::answer::of_answer;
+use crate::classes::{class, failed};
+use crate::command::ExportArgs;
 use crate::commands::open;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::io::Io;
+use crate::io::{Io, Surroundings};
+use crate::output::NewFile;
 use crate::progress::Progress;
-use crate::sorted;
 
 pub(super) async fn export(args: &ExportArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let ExportFormat::Jsonl = args.format.unwrap_or(ExportFormat::Jsonl);
+    let form = args.format.map_or(DataForm::Jsonl, Into::into);
+    check(args, form, &io.surroundings)?;
+    let file = args.output.as_deref().map(|path| NewFile::create(path, args.force)).transpose()?;
     let graph = open::for_reading(&args.graph).await?;
     let snapshot = snapshot(&graph, args).await?;
     let progress = Progress::count("rows", &io.surroundings);
-    let mut rows = 0;
-    for table in tables(&snapshot, args)? {
-        rows = write_table(&snapshot, table, args, io, rows, &progress).await?;
+    let mut export = Export { args, form, snapshot: &snapshot, progress, rows: 0 };
+    match file {
+        Some(mut file) => {
+            export.all(file.writer()).await?;
+            file.complete()?;
+        }
+        None => export.all(io.output).await?,
     }
-    io.output.flush().map_err(|error| Failure::output(&error))?;
     Ok(Exit::Done)
+}
+
+/// What cannot be asked for.
+fn check(args: &ExportArgs, form: DataForm, around: &Surroundings) -> Result<(), Failure> {
+    let usage = |message: String, help: &str| {
+        Err(Failure::new(Exit::Usage, "usage", message).help(format!("nothing was done; {help}")))
+    };
+    if form.is_of_one_type() && args.table.is_none() {
+        let message = format!("{form} has the rows of one type, and none is named");
+        return usage(message, "name it with `--table`");
+    }
+    if form == DataForm::Parquet && args.output.is_none() && around.output_is_terminal {
+        let message = "Parquet is no text for a terminal".to_owned();
+        return usage(message, "name a file with `--output`");
+    }
+    Ok(())
 }
 
 async fn snapshot(graph: &Graph, args: &ExportArgs) -> Result<Snapshot, Failure> {
@@ -52,40 +82,90 @@ fn no_such_table(name: &str, graph: &str) -> Failure {
         .help(format!("nothing was written; `graphwrite status {graph}` lists the types"))
 }
 
-async fn write_table(
-    snapshot: &Snapshot,
-    def: &TypeDef,
-    args: &ExportArgs,
-    io: &mut Io<'_>,
-    mut rows: u64,
-    progress: &Progress,
-) -> Result<u64, Failure> {
-    let broken = |error: &dyn std::fmt::Display| {
-        Failure::new(Exit::Bug, "internal", format!("{} cannot be exported: {error}", def.name))
-            .help("the graph is unchanged; please report this")
-    };
-    let table = snapshot.table(&def.name).await.map_err(|error| failed(&error, &args.graph))?;
-    let stream = table.scan().await.map_err(|error| failed(&error, &args.graph))?;
-    let batches: Vec<_> =
-        stream.try_collect().await.map_err(|error| failed(&ReadError::from(error), &args.graph))?;
-    let renderer = RowRenderer::new(snapshot.schema(), def.identity);
-    let renderer = renderer.ok_or_else(|| broken(&"the type is not in its schema"))?;
-    let sorted = sorted::by_key(&batches, &def.key_columns()).map_err(|error| broken(&error))?;
-    let mut text = String::new();
-    for batch in sorted {
-        let batch = batch.map_err(|error| broken(&error))?;
-        text.clear();
-        let rendered = renderer.render(&batch, &mut text);
-        let written = io.output.write_all(text.as_bytes());
-        written.map_err(|error| Failure::output(&error))?;
-        rendered.map_err(|error| unsupported(&error))?;
-        rows += batch.num_rows() as u64;
-        progress.at(rows);
-    }
-    Ok(rows)
+/// Rows on their way out.
+struct Export<'a> {
+    args: &'a ExportArgs,
+    form: DataForm,
+    snapshot: &'a Snapshot,
+    progress: Progress,
+    rows: u64,
 }
 
-fn unsupported(error: &impl std::fmt::Display) -> Failure {
-    Failure::new(Exit::Refused, "unsupported_value", error.to_string())
-        .help("the rows before it were written; the graph is unchanged")
+impl Export<'_> {
+    async fn all(&mut self, out: &mut (dyn Write + Send)) -> Result<(), Failure> {
+        for table in tables(self.snapshot, self.args)? {
+            self.table(table, out).await?;
+        }
+        Ok(())
+    }
+
+    async fn table(&mut self, def: &TypeDef, out: &mut (dyn Write + Send)) -> Result<(), Failure> {
+        let unreadable = |error: ReadError| failed(&error, &self.args.graph);
+        let table = self.snapshot.table(&def.name).await.map_err(unreadable)?;
+        let sorted = self.sorted(def, &table).await?;
+        let writer = RowWriter::new(self.snapshot.schema(), def.identity, self.form, out);
+        let mut writer = writer.map_err(|error| self.refused(def, &error))?;
+        for batch in sorted {
+            let batch = batch.map_err(|error| self.unsorted(def, &error))?;
+            writer.write(&batch).map_err(|error| self.refused(def, &error))?;
+            self.rows += batch.num_rows() as u64;
+            self.progress.at(self.rows);
+        }
+        writer.finish().map_err(|error| self.refused(def, &error))
+    }
+
+    /// The rows of a table by their key.
+    async fn sorted(
+        &self,
+        def: &TypeDef,
+        table: &SnapshotTable,
+    ) -> Result<Box<dyn Iterator<Item = Result<RecordBatch, RowsError>> + Send>, Failure> {
+        let unreadable = |error: ReadError| failed(&error, &self.args.graph);
+        let columns = table.columns().clone();
+        let sorter = RowSorter::new(columns, &def.key_columns(), self.args.memory.0);
+        let mut sorter = sorter.map_err(|error| self.unsorted(def, &error))?;
+        if let Some(directory) = &self.args.temp_dir {
+            sorter = sorter.with_temp_dir(directory);
+        }
+        let mut stream = table.scan().await.map_err(unreadable)?;
+        while let Some(batch) = stream.try_next().await.map_err(|error| unreadable(error.into()))? {
+            sorter.push(batch).map_err(|error| self.unsorted(def, &error))?;
+        }
+        sorter.finish().map_err(|error| self.unsorted(def, &error))
+    }
+
+    fn unsorted(&self, def: &TypeDef, error: &RowsError) -> Failure {
+        match error {
+            RowsError::Temp(error) => {
+                let message = error.to_string();
+                of_answer(class(error.code()), error, message, &self.args.graph)
+            }
+            other => broken(def, other),
+        }
+    }
+
+    fn refused(&self, def: &TypeDef, error: &ExportError) -> Failure {
+        match error {
+            ExportError::Output(error) => match &self.args.output {
+                Some(path) => NewFile::failed(path, error),
+                None => Failure::output(error),
+            },
+            ExportError::Render(error) => self.without_form(error),
+            other => broken(def, other),
+        }
+    }
+
+    fn without_form(&self, error: &impl std::fmt::Display) -> Failure {
+        let written = match self.args.output {
+            Some(_) => "no file was written",
+            None => "the rows before it were written",
+        };
+        Failure::new(Exit::Refused, "unsupported_value", error.to_string())
+            .help(format!("{written}; the graph is unchanged"))
+    }
+}
+
+fn broken(def: &TypeDef, error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(Exit::Bug, "internal", format!("{} cannot be exported: {error}", def.name))
+        .help("the graph is unchanged; please report this")
 }

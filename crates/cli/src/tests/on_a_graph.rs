@@ -389,3 +389,54 @@ fn a_load_beyond_its_memory_needs_a_directory_for_the_rest() {
     let left: Vec<_> = std::fs::read_dir(world.scratch.path()).unwrap().collect();
     assert_eq!(left.len(), 4, "schema, rows, more rows, the graph: {left:?}");
 }
+
+#[test]
+fn every_form_that_is_exported_loads_again_as_the_same() {
+    let world = World::loaded();
+    let rows = world.run("export {g}").done().output;
+    for form in ["csv", "parquet"] {
+        let other = World::new();
+        for table in ["Person", "Knows"] {
+            let file = format!("{}/{table}.{form}", other.scratch.path().display());
+            let export = format!("export {{g}} --table {table} --format {form} --output {file}");
+            assert!(world.run(&export).done().output.is_empty());
+        }
+        let load = format!("load {{g}} --data {{d}}/Person.{form} --data {{d}}/Knows.{form}");
+        other.run(&load).done();
+        assert_eq!(other.run("export {g}").done().output, rows, "{form}");
+    }
+}
+
+#[test]
+fn csv_goes_to_standard_output_with_its_header() {
+    let world = World::loaded();
+    let ran = world.run("export {g} --table Person --format csv").done();
+    assert_eq!(ran.output, "slug,age\nada,36\nbob,\n");
+}
+
+#[test]
+fn a_form_of_one_type_needs_its_name_and_a_file_is_not_replaced_unasked() {
+    let world = World::loaded();
+    let unnamed = world.run("export {g} --format csv");
+    assert_eq!((unnamed.exit, &unnamed.error()["code"]), (Exit::Usage, &"usage".into()));
+    let path = world.write("out.jsonl", "mine");
+    let again = world.run("export {g} --output {d}/out.jsonl --format jsonl");
+    assert_eq!((again.exit, &again.error()["code"]), (Exit::Refused, &"file_exists".into()));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+    world.run("export {g} --output {d}/out.jsonl --force").done();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), world.run("export {g}").done().output);
+}
+
+#[test]
+fn an_export_beyond_its_memory_has_the_same_order() {
+    let world = World::new();
+    let rows: Vec<_> = (0..3_000)
+        .map(|n| format!(r#"{{"type":"Person","data":{{"slug":"{}"}}}}"#, n * 7 % 3_000))
+        .collect();
+    world.write("many.jsonl", &rows.join("\n"));
+    world.run("load {g} --data {d}/many.jsonl").done();
+    let sorted = world.run("export {g}").done().output;
+    assert_eq!(world.run("export {g} --memory 64KiB --temp-dir {d}").done().output, sorted);
+    let ran = world.run("export {g} --memory 64KiB --temp-dir {d}/nowhere --format jsonl");
+    assert_eq!((ran.exit, &ran.error()["code"]), (Exit::Storage, &"temp_storage".into()));
+}
