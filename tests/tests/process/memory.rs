@@ -44,18 +44,13 @@ fn write_rows(path: &Path, rows: u64) {
     let mut file = BufWriter::new(File::create(path).unwrap());
     let (people, note) = (rows / 2, "x".repeat(NOTE_BYTES));
     for n in 0..people {
-        let row = format!(
-            r#"{{"type":"Person","data":{{"slug":"person-{n}","email":"{n}@example.org","age":{}}}}}"#,
-            n % 90
-        );
-        writeln!(file, "{row}").unwrap();
+        let data = format!(r#""slug":"person-{n}","email":"{n}@example.org","note":"{note}""#);
+        writeln!(file, r#"{{"type":"Person","data":{{{data}}}}}"#).unwrap();
     }
     for n in 0..rows - people {
         let to = (n * 7 + 1) % people;
-        let row = format!(
-            r#"{{"edge":"Knows","from":"person-{n}","to":"person-{to}","data":{{"since":"2026-01-01"}}}}"#
-        );
-        writeln!(file, "{row}").unwrap();
+        let ends = format!(r#""from":"person-{n}","to":"person-{to}""#);
+        writeln!(file, r#"{{"edge":"Knows",{ends},"data":{{"since":"2026-01-01"}}}}"#).unwrap();
     }
     file.flush().unwrap();
 }
