@@ -6,6 +6,7 @@ mod harness;
 mod init;
 mod log;
 mod matrix;
+pub(crate) mod mutations;
 mod resend;
 pub(crate) mod scenario;
 

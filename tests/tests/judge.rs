@@ -30,6 +30,17 @@ impl Reference {
         next
     }
 
+    /// This state with a property of a row set, if the row is there.
+    pub(crate) fn set(&self, line: &str, property: &str, value: &Value) -> Self {
+        let mut next = self.clone();
+        if let Some(row) = next.0.get_mut(&keyed(line).0) {
+            let mut read: Value = serde_json::from_str(row).expect("a JSON line");
+            read["data"][property] = value.clone();
+            *row = canonical(read);
+        }
+        next
+    }
+
     /// This state without the rows that `lines` name by type and key.
     pub(crate) fn without(&self, lines: &[impl AsRef<str>]) -> Self {
         let mut next = self.clone();

@@ -76,12 +76,12 @@ async fn recoveries(crashed: &MemoryStorage) -> Vec<MemoryStorage> {
 
 /// What becomes of the step at which a recoverer dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Steps {
+pub(super) enum Steps {
     Dead,
     DeadOrLate,
 }
 
-async fn run(scenario: Scenario, steps: Steps) {
+pub(super) async fn run(scenario: Scenario, steps: Steps) {
     let stage = Stage::of(scenario).await;
     let (mut dead, mut late) = (Tally::default(), Tally::default());
     let mut judged = BTreeSet::new();

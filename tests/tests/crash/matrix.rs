@@ -96,7 +96,7 @@ async fn every_request_of_an_append_of_first_touches_may_fail_once() {
     run_with(TWO_FIRST_APPEND, &[Fault::Fail]).await;
 }
 
-async fn run(scenario: Scenario) {
+pub(super) async fn run(scenario: Scenario) {
     run_with(scenario, &FATES).await;
 }
 

@@ -2,14 +2,15 @@
 //! committed once, wherever the first sending crashed and however late its last step comes.
 
 use futures::StreamExt;
-use graphwrite_coordinator::{Graph, GraphOptions, LoadRequest, Store, SystemEnv};
-use graphwrite_protocol_types::{OperationId, WriteOutcome};
+use graphwrite_coordinator::{Graph, GraphOptions, Store, SystemEnv};
+use graphwrite_protocol_types::OperationId;
 use graphwrite_substrate::Fault;
 
 use super::matrix::at;
 use super::scenario::{MIXED_APPEND, Scenario, Stage, TWO_EXISTING_UPSERT, TWO_FIRST_APPEND};
 use crate::judge::{Case, Heard, impatient, judge};
-use crate::world::{input, own_process};
+use crate::request::Terms;
+use crate::world::own_process;
 
 #[tokio::test]
 async fn an_upsert_that_is_sent_again_after_any_crash_commits_once() {
@@ -28,7 +29,7 @@ async fn an_append_to_an_old_and_a_new_table_that_is_sent_again_after_any_crash_
 
 const CELLS_AT_ONCE: usize = 8;
 
-async fn run(scenario: Scenario) {
+pub(super) async fn run(scenario: Scenario) {
     let stage = &Stage::of(scenario).await;
     let count = stage.operations().await.0.len() as u64;
     let cells = (1..=count).flat_map(|k| [(k, Fault::DieAfter), (k, Fault::LateDead)]);
@@ -66,14 +67,7 @@ async fn send(
     operation: &OperationId,
 ) -> Heard {
     let graph = Graph::open(client.clone(), options).await.unwrap();
-    let mut request =
-        LoadRequest::new(input(&graph, stage.scenario.rows).await, stage.scenario.mode);
-    request.operation = Some(operation.clone());
-    let answer = graph.load(request).await;
-    graph.settled().await;
-    assert!(
-        !matches!(answer, Ok(WriteOutcome::NoChange(_))),
-        "the id finds its commit: {answer:?}"
-    );
-    Heard::Answer(Box::new(answer))
+    let terms = Terms { operation: Some(operation.clone()), expect_head: None };
+    // A request without effect would be no answer of the first sending: this panics then.
+    stage.scenario.write_as(&graph, terms).await
 }

@@ -1,11 +1,12 @@
 //! The writes whose every durable operation is a place to crash, with what they start from.
 
-use graphwrite_coordinator::{Graph, LoadMode, LoadRequest, MemoryStorage, Store};
+use graphwrite_coordinator::{Graph, LoadMode, MemoryStorage, Store};
 use graphwrite_protocol_types::WriteOutcome;
 use graphwrite_substrate::{Fault, OperationLog};
 
 use crate::judge::{Case, Heard, Reference};
-use crate::world::{append, create, input, own_process};
+use crate::request::{Mutation, Request, Terms};
+use crate::world::{append, create, own_process};
 
 /// A write, and the graph that it meets.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +14,10 @@ pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) base: &'static [&'static str],
     pub(crate) mode: LoadMode,
+    /// What is loaded; for a mutation, rows of its tables that others contest.
     pub(crate) rows: &'static [&'static str],
+    /// The statements, if the write is no load.
+    pub(crate) mutation: Option<Mutation>,
     /// The types that are written.
     pub(crate) tables: &'static [&'static str],
 }
@@ -39,6 +43,7 @@ pub(crate) const TWO_EXISTING_APPEND: Scenario = Scenario {
     base: &[PERSON_1, PERSON_2, COMPANY_1, COMPANY_2],
     mode: LoadMode::Append,
     rows: &[NEW_PERSON, NEW_COMPANY],
+    mutation: None,
     tables: TWO,
 };
 
@@ -73,6 +78,7 @@ pub(crate) const THREE_APPEND: Scenario = Scenario {
     base: &[PERSON_1, PERSON_2, COMPANY_1, KNOWS_12],
     mode: LoadMode::Append,
     rows: &[NEW_PERSON, NEW_COMPANY, NEW_KNOWS],
+    mutation: None,
     tables: THREE,
 };
 
@@ -117,7 +123,7 @@ impl Stage {
     pub(crate) fn case(&self) -> Case {
         Case {
             before: self.before.clone(),
-            after: self.before.with(self.scenario.rows),
+            after: self.scenario.over(&self.before),
             commits: self.commits,
             next: self.scenario.next("next"),
         }
@@ -128,10 +134,28 @@ impl Scenario {
     /// Rows of a later write to the same tables, legal whether or not this one happened.
     pub(crate) fn next(&self, tag: &str) -> Vec<String> {
         let row = |table: &&str| match *table {
-            "Knows" => format!(r#"{{"edge":"Knows","from":"{tag}","to":"p1"}}"#),
+            "Knows" => format!(r#"{{"edge":"Knows","from":"{tag}","to":"{tag}"}}"#),
+            "WorksAt" => format!(r#"{{"edge":"WorksAt","from":"{tag}","to":"c1"}}"#),
             table => format!(r#"{{"type":"{table}","data":{{"slug":"{tag}"}}}}"#),
         };
         self.tables.iter().map(row).collect()
+    }
+
+    pub(crate) fn request(&self) -> Request {
+        match self.mutation {
+            Some(mutation) => Request::Mutation(mutation),
+            None => Request::Load(self.mode, self.rows),
+        }
+    }
+
+    /// The rows after the write, if it commits over `before`.
+    pub(crate) fn over(&self, before: &Reference) -> Reference {
+        self.request().over(before)
+    }
+
+    /// Whether the write is refused for a key of its own that is there.
+    pub(crate) fn is_strict(&self) -> bool {
+        self.mutation.is_none() && self.mode == LoadMode::Append
     }
 
     /// Performs the write through `client`, as a process of its own.
@@ -142,8 +166,12 @@ impl Scenario {
     }
 
     pub(crate) async fn write_by(&self, graph: &Graph) -> Heard {
-        let request = LoadRequest::new(input(graph, self.rows).await, self.mode);
-        let answer = graph.load(request).await;
+        self.write_as(graph, Terms::default()).await
+    }
+
+    /// The same, on the caller's terms.
+    pub(crate) async fn write_as(&self, graph: &Graph, terms: Terms) -> Heard {
+        let answer = self.request().send(graph, terms).await;
         graph.settled().await;
         if let Ok(WriteOutcome::Contended(_) | WriteOutcome::NoChange(_)) = &answer {
             panic!("the scenario is not what it says: {answer:?}");
