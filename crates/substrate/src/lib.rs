@@ -35,8 +35,7 @@ pub use predicate::{Predicate, PredicateError, TextPosition};
 pub use scan::{BatchStream, RowFilter, ScanRequest};
 pub use slot::{SlotAction, SlotRecord, TableVersion, head, read_slot};
 pub use staging::{
-    StagedCommit, stage_append, stage_change, stage_create, stage_fence, stage_replace,
-    stage_restore, stage_upsert,
+    StagedCommit, stage_change, stage_create, stage_fence, stage_replace, stage_restore,
 };
 pub use store::{Durability, MemoryStorage, Store};
 pub use strict::{Landing, create_dataset, strict_commit};

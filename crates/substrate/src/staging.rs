@@ -9,9 +9,7 @@ use arrow_schema::SchemaRef;
 use futures::TryStreamExt;
 use graphwrite_protocol_types::TxUuid;
 use lance::dataset::transaction::{Operation, Transaction, UpdateMode};
-use lance::dataset::{
-    InsertBuilder, MergeInsertBuilder, WhenMatched, WhenNotMatched, WriteMode, WriteParams,
-};
+use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
 use lance::deps::datafusion::error::DataFusionError;
 use lance::deps::datafusion::execution::SendableRecordBatchStream;
 use lance::deps::datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -165,44 +163,10 @@ pub async fn stage_create(
     Ok(StagedCommit::new(uuid, 0, staged.operation, files))
 }
 
-/// Stages an append. Nothing checks keys: a keyed table is appended to only with rows whose keys
-/// are known to be absent.
-pub async fn stage_append(
-    table: &TableHandle,
-    batches: BatchStream,
-    uuid: TxUuid,
-) -> Result<StagedCommit, SubstrateError> {
-    let fragments = write_fragments(table, batches).await?;
-    StagedCommit::over(table, uuid, Operation::Append { fragments })
-}
-
-/// Stages an upsert by `key_columns`: rows with a known key replace the row, others are added. The
-/// batches carry every column; a key may occur in them once.
-pub async fn stage_upsert(
-    table: &TableHandle,
-    key_columns: &[&str],
-    batches: BatchStream,
-    uuid: TxUuid,
-) -> Result<StagedCommit, SubstrateError> {
-    let failed = |error| table.engine("staging an upsert", error);
-    let on = key_columns.iter().map(|column| (*column).to_owned()).collect();
-    let mut builder =
-        MergeInsertBuilder::try_new(Arc::clone(table.dataset()), on).map_err(failed)?;
-    builder
-        .when_matched(WhenMatched::UpdateAll)
-        .when_not_matched(WhenNotMatched::InsertAll)
-        .conflict_retries(0)
-        .skip_auto_cleanup(true)
-        // With an index on the key Lance takes an older path that checks less (design 03).
-        .use_index(false);
-    let job = builder.try_build().map_err(failed)?;
-    let staged = Box::pin(job.execute_uncommitted(engine_stream(batches))).await;
-    StagedCommit::over(table, uuid, staged.map_err(failed)?.transaction.operation)
-}
-
 /// Stages one commit that removes the rows at `removes`, which are addresses of the table's exact
 /// version, and adds `adds`: an insert, an update, a delete, or all three at once. Removed rows are
-/// marked in their fragments, which are not rewritten; added rows get new row ids.
+/// marked in their fragments, which are not rewritten; added rows get new row ids. Nothing checks
+/// keys: the caller knows which keys the table has.
 ///
 /// # Errors
 ///

@@ -110,7 +110,7 @@ async fn schema_metadata_survives_every_kind_of_commit() {
         let version = table.version();
         let staged = match stage {
             0 => stage_append(&table, rows(&[("b", 2)]), next).await.unwrap(),
-            1 => stage_upsert(&table, &["id"], rows(&[("a", 3)]), next).await.unwrap(),
+            1 => change(&table, &["a"], Some(rows(&[("a", 3)])), next).await,
             2 => change(&table, &["a"], None, next).await,
             3 => stage_replace(&table, vec![], vec![batch(&[("c", 4)])], next).await.unwrap(),
             4 => stage_fence(version, next),

@@ -52,24 +52,6 @@ async fn the_files_of_a_healthy_version_are_all_there() {
 }
 
 #[tokio::test]
-async fn an_upsert_replaces_known_keys_and_adds_the_others() {
-    let store = memory();
-    let table = create(&store, &[("a", 1), ("b", 2)]).await;
-    let staged =
-        stage_upsert(&table, &["id"], rows(&[("b", 20), ("c", 30)]), uuid(2)).await.unwrap();
-    let table = commit(&table, staged).await;
-    assert_eq!(content(&table).await, owned(&[("a", 1), ("b", 20), ("c", 30)]));
-}
-
-#[tokio::test]
-async fn an_upsert_with_a_key_twice_is_refused() {
-    let store = memory();
-    let table = create(&store, &[("a", 1)]).await;
-    let twice = rows(&[("a", 2), ("a", 3)]);
-    assert!(stage_upsert(&table, &["id"], twice, uuid(2)).await.is_err());
-}
-
-#[tokio::test]
 async fn a_fence_keeps_every_row_and_is_recognised() {
     let store = memory();
     let table = create(&store, &[("a", 1)]).await;
@@ -103,8 +85,7 @@ async fn a_write_over_a_restored_version_is_sound() {
     let staged = stage_append(&first, rows(&[("gone", 2)]), uuid(2)).await.unwrap();
     let second = commit(&first, staged).await;
     let restored = commit(&second, stage_restore(2, 1, uuid(3))).await;
-    let staged =
-        stage_upsert(&restored, &["id"], rows(&[("a", 5), ("new", 6)]), uuid(4)).await.unwrap();
+    let staged = change(&restored, &["a"], Some(rows(&[("a", 5), ("new", 6)])), uuid(4)).await;
     commit(&restored, staged).await;
     let found = fresh(&store, Version::Latest).await;
     assert_eq!(content(&found).await, owned(&[("a", 5), ("new", 6)]));

@@ -18,9 +18,7 @@ type Stage =
 /// Every kind of commit that is staged over an existing version.
 const KINDS: [(&str, Stage); 6] = [
     ("append", |t, u| async { stage_append(t, rows(&[("n", 9)]), u).await.unwrap() }.boxed()),
-    ("upsert", |t, u| {
-        async { stage_upsert(t, &["id"], rows(&[("a", 9)]), u).await.unwrap() }.boxed()
-    }),
+    ("removal", |t, u| async { change(t, &["a"], None, u).await }.boxed()),
     ("change", |t, u| async { change(t, &["a"], Some(rows(&[("a", 9)])), u).await }.boxed()),
     ("replace", |t, u| {
         async { stage_replace(t, vec![0], vec![batch(&[("z", 9)])], u).await.unwrap() }.boxed()
@@ -77,8 +75,8 @@ async fn every_kind_is_refused_after_a_concurrent_commit_that_lance_would_rebase
 async fn a_concurrent_commit_that_lance_reports_as_a_conflict_is_a_taken_slot_too() {
     let store = memory();
     let table = create(&store, &[("a", 1)]).await;
-    let first = stage_upsert(&table, &["id"], rows(&[("a", 2)]), uuid(2)).await.unwrap();
-    let second = stage_upsert(&table, &["id"], rows(&[("a", 3)]), uuid(3)).await.unwrap();
+    let first = change(&table, &["a"], Some(rows(&[("a", 2)])), uuid(2)).await;
+    let second = change(&table, &["a"], Some(rows(&[("a", 3)])), uuid(3)).await;
     commit(&table, first).await;
     let refused = strict_commit(&permit(), &table, second).await.unwrap();
     assert_eq!(winner(refused), Some(uuid(2)));
@@ -156,7 +154,7 @@ async fn the_handle_that_a_landing_returns_carries_on_without_a_reopen() {
     let table = create(&store, &[("a", 1)]).await;
     let staged = stage_append(&table, rows(&[("b", 2)]), uuid(2)).await.unwrap();
     let table = commit(&table, staged).await;
-    let staged = stage_upsert(&table, &["id"], rows(&[("a", 5)]), uuid(3)).await.unwrap();
+    let staged = change(&table, &["a"], Some(rows(&[("a", 5)])), uuid(3)).await;
     let table = commit(&table, staged).await;
     assert_eq!(table.version(), 3);
     assert_eq!(content(&table).await, owned(&[("a", 5), ("b", 2)]));

@@ -61,6 +61,15 @@ pub(super) async fn addresses(table: &TableHandle, filter: RowFilter) -> RowAddr
     batches.iter().flat_map(values).collect()
 }
 
+/// Stages a change that removes nothing.
+pub(super) async fn stage_append(
+    table: &TableHandle,
+    adds: BatchStream,
+    uuid: TxUuid,
+) -> Result<StagedCommit, SubstrateError> {
+    stage_change(table, &RowAddresses::new(), Some(adds), uuid).await
+}
+
 /// Stages a change that removes the rows with these keys.
 pub(super) async fn change(
     table: &TableHandle,
