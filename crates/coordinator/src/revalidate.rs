@@ -10,7 +10,7 @@ use graphwrite_protocol_types::{
     AttemptId, Footprint, Observed, Pin, PreState, PreparedWrite, TableIdentity,
 };
 use graphwrite_recovery::LocalProcess;
-use graphwrite_substrate::{IntentError, RecoveryListing, head};
+use graphwrite_substrate::{IntentError, RecoveryListing, head_expected};
 
 use crate::core::Core;
 use crate::error::WriteErrorKind;
@@ -35,10 +35,13 @@ pub(crate) async fn observe(
 type Heads = BTreeMap<TableIdentity, Option<Pin>>;
 
 async fn heads_of(core: &Core, write: &PreparedWrite) -> Result<Heads, WriteErrorKind> {
-    let existing = write.effects.iter().filter(|e| matches!(e.pre, PreState::At(_)));
-    let reads = existing.map(|effect| async move {
-        let target = &effect.target;
-        let newest = head(&core.store, target.path.as_str(), &target.physical_ref).await?;
+    let existing = write.effects.iter().filter_map(|effect| match &effect.pre {
+        PreState::At(pin) => Some((&effect.target, pin)),
+        _ => None,
+    });
+    let reads = existing.map(|(target, pin)| async move {
+        let path = target.path.as_str();
+        let newest = head_expected(&core.store, path, &target.physical_ref, pin.version).await?;
         Ok::<_, WriteErrorKind>((target.identity, newest.map(|newest| newest.pin())))
     });
     Ok(try_join_all(reads).await?.into_iter().collect())

@@ -33,7 +33,7 @@ pub use layers::{
 pub use objects::{ObjectEntry, PutOutcome, RawObjects};
 pub use predicate::{Predicate, PredicateError, TextPosition};
 pub use scan::{BatchStream, RowFilter, ScanRequest};
-pub use slot::{SlotAction, SlotRecord, TableVersion, head, read_slot};
+pub use slot::{SlotAction, SlotRecord, TableVersion, head, head_expected, read_slot};
 pub use staging::{
     StagedCommit, stage_change, stage_create, stage_fence, stage_replace, stage_restore,
 };

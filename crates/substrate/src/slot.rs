@@ -80,6 +80,26 @@ pub async fn head(
     }
 }
 
+/// Like [`head`], for one who expects the newest version to be `likely`: that slot is read beside the
+/// listing. One round trip if it is, one read more if it is not.
+pub async fn head_expected(
+    store: &Store,
+    path: &str,
+    physical_ref: &PhysicalRef,
+    likely: u64,
+) -> Result<Option<TableVersion>, SubstrateError> {
+    let base = ref_path(path, physical_ref)?;
+    let listing = newest_manifest(&base, store.lance());
+    let (newest, expected) = tokio::join!(listing, read_slot(store, path, physical_ref, likely));
+    let newest = newest.map_err(|error| SubstrateError::engine("finding the head", path, error))?;
+    let slot = match newest {
+        None => None,
+        Some(location) if location.version == likely => expected?,
+        Some(location) => read_at(store, path, &base, &location).await?,
+    };
+    Ok(slot.map(|slot| slot.version))
+}
+
 /// The transaction in the slot `version` of a ref; none when the slot is free. One read.
 pub async fn read_slot(
     store: &Store,

@@ -147,3 +147,21 @@ async fn a_version_that_is_cut_off_anywhere_is_an_error_and_never_a_panic() {
         assert!(matches!(found, Err(SubstrateError::Damaged { .. })), "{length} bytes: {found:?}");
     }
 }
+
+#[tokio::test]
+async fn an_expected_head_is_found_wherever_it_is_and_costs_one_listing_and_one_read() {
+    let (store, counter) = memory().counting();
+    assert_eq!(head_expected(&store, TABLE, &MAIN, 1).await.unwrap(), None);
+    let table = create(&store, &[("a", 1)]).await;
+    let table = fences(table, 2..=4).await;
+    let newest = head(&store, TABLE, &MAIN).await.unwrap();
+    assert_eq!(newest.as_ref().unwrap().version, table.version());
+    for (likely, reads) in [(4, 1), (3, 2), (1, 2), (9, 2)] {
+        counter.take();
+        assert_eq!(head_expected(&store, TABLE, &MAIN, likely).await.unwrap(), newest, "{likely}");
+        let cost = counter.take();
+        assert_eq!((cost.of(OperationKind::List), cost.of(OperationKind::Get)), (1, reads));
+    }
+    store.delete(&manifest_path(3)).await.unwrap();
+    assert_eq!(head_expected(&store, TABLE, &MAIN, 3).await.unwrap(), newest);
+}
