@@ -10,4 +10,4 @@ pub(crate) mod mutations;
 mod resend;
 pub(crate) mod scenario;
 
-pub(crate) use matrix::at;
+pub(crate) use matrix::{at, at_nth};

@@ -8,8 +8,8 @@ use graphwrite_coordinator::{Graph, LoadMode, LoadRequest, MemoryStorage, Store}
 use graphwrite_protocol_types::{Conflict, WriteOutcome};
 use graphwrite_substrate::{Fault, HoldHandle, Operation, OperationKind};
 
-use crate::crash::at;
 use crate::crash::mutations::MUTATE_THREE;
+use crate::crash::at_nth;
 
 use crate::crash::scenario::{
     MIXED_UPSERT, Scenario, Stage, THREE_UPSERT, TWO_EXISTING_APPEND, TWO_EXISTING_UPSERT,
@@ -237,15 +237,13 @@ async fn recoverers(scenario: Scenario, landed: usize) {
 
 /// A storage whose writer died when `landed` of its effects had landed.
 async fn crashed(stage: &Stage, landed: usize) -> MemoryStorage {
-    let log = stage.operations().await;
-    let is_effect =
-        |it: &&Operation| it.path.starts_with("tables/") && it.path.ends_with(".manifest");
-    let last = match landed {
-        0 => log.find(OperationKind::PutIfAbsent, ".intent").unwrap(),
-        landed => log.operations().filter(is_effect).nth(landed - 1).unwrap(),
+    let last = move |it: &Operation| match landed {
+        0 => it.kind == OperationKind::PutIfAbsent && it.path.ends_with(".intent"),
+        _ => it.path.starts_with("tables/") && it.path.ends_with(".manifest"),
     };
     let storage = stage.base.fork();
-    let (client, faults) = Store::memory(&storage).faulty(at(last.number, Fault::DieAfter));
+    let dying = at_nth(landed.max(1), last, Fault::DieAfter);
+    let (client, faults) = Store::memory(&storage).faulty(dying);
     stage.scenario.write(&client).await;
     assert!(faults.is_dead());
     storage

@@ -1,8 +1,10 @@
 //! Stage A: the recovery barrier of a request (RFC 4.1). Whatever overlaps it is resolved in place,
 //! or the request has its answer.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use graphwrite_manifest::ManifestState;
 use graphwrite_protocol_types::{Full, RecoveryMode, WriteOutcome};
 use graphwrite_recovery::BarrierOutcome;
 
@@ -12,12 +14,30 @@ use crate::healed::Healed;
 use crate::operation::Write;
 use crate::port::Port;
 
-/// Runs the barrier and notes what it ended; an answer means that the request cannot go on.
+/// The base for stage B behind a clean barrier, or the answer of a request that cannot go on. The base
+/// is read beside the barrier, and kept only if nothing had to be resolved.
 pub(crate) async fn clear_the_way(
     core: &Arc<Core>,
     write: &Write,
     healed: &mut Healed,
-) -> Result<Option<WriteOutcome>, WriteErrorKind> {
+) -> Result<ControlFlow<WriteOutcome, ManifestState>, WriteErrorKind> {
+    let (cleared, beside) = tokio::join!(clear(core, write, healed), core.manifest.state());
+    Ok(match cleared? {
+        ControlFlow::Break(outcome) => ControlFlow::Break(outcome),
+        ControlFlow::Continue(Changed(false)) => ControlFlow::Continue(beside?),
+        ControlFlow::Continue(Changed(true)) => ControlFlow::Continue(core.manifest.state().await?),
+    })
+}
+
+/// Whether the branch may have changed under the barrier.
+struct Changed(bool);
+
+/// Runs the barrier and notes what it ended.
+async fn clear(
+    core: &Arc<Core>,
+    write: &Write,
+    healed: &mut Healed,
+) -> Result<ControlFlow<WriteOutcome, Changed>, WriteErrorKind> {
     let port = Port::new(core);
     let mode = RecoveryMode::Full(Full::granted());
     let footprint = write.footprint(core)?;
@@ -34,11 +54,13 @@ pub(crate) async fn clear_the_way(
     match report.outcome {
         BarrierOutcome::Clean => {
             healed.note(core, &report.resolved).await?;
-            Ok(None)
+            Ok(ControlFlow::Continue(Changed(report.has_changed_anything())))
         }
-        BarrierOutcome::Contended(contention) => Ok(Some(WriteOutcome::Contended(contention))),
+        BarrierOutcome::Contended(contention) => {
+            Ok(ControlFlow::Break(WriteOutcome::Contended(contention)))
+        }
         BarrierOutcome::RecoveryRequired(unresolved) => {
-            Ok(Some(WriteOutcome::RecoveryRequired(unresolved)))
+            Ok(ControlFlow::Break(WriteOutcome::RecoveryRequired(unresolved)))
         }
         BarrierOutcome::Blocked(object) => Err(WriteErrorKind::Blocked(object)),
         BarrierOutcome::Probed => Err(WriteErrorKind::Internal {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use graphwrite_adapters::{StagedPayload, WritePlan};
 use graphwrite_gates::GateSet;
-use graphwrite_manifest::{CommitRow, ManifestError, ManifestState, PublishOutcome, Transition};
+use graphwrite_manifest::{
+    CommitRow, ManifestError, ManifestState, PublishOutcome, StagedAhead, Transition,
+};
 use graphwrite_protocol_types::{
     Applied, Armed, Failpoint, Gated, Intent, Prepared, PreparedWrite, Published, Purpose,
     Revalidated, Unknown, WriteOutcome,
@@ -94,12 +96,13 @@ async fn attempt(
 
     // A: nothing unresolved is in the way.
     let barrier = clear_the_way(core, write, healed).instrument(trace.barrier());
-    if let Some(outcome) = barrier.await? {
-        return Ok(Attempted::done(outcome));
-    }
+    let base = match barrier.await? {
+        ControlFlow::Continue(base) => base,
+        ControlFlow::Break(outcome) => return Ok(Attempted::done(outcome)),
+    };
 
     // B: one base, complete validation, staged files; no HEAD moves.
-    let prepared = prepare(core, write, trace, restarts).instrument(trace.prepare());
+    let prepared = prepare(core, write, trace, base, restarts).instrument(trace.prepare());
     let (prepared, state) = match prepared.await? {
         ControlFlow::Continue(prepared) => prepared,
         ControlFlow::Break(outcome) => return Ok(Attempted::done(outcome)),
@@ -128,9 +131,9 @@ async fn prepare(
     core: &Core,
     write: &Write,
     trace: &Trace,
+    state: ManifestState,
     restarts: u32,
 ) -> Result<ControlFlow<WriteOutcome, PreparedOver>, WriteErrorKind> {
-    let state = core.manifest.state().await?;
     if let Some(outcome) = write.earlier_answer(&state, restarts).await? {
         return Ok(ControlFlow::Break(outcome));
     }
@@ -277,25 +280,35 @@ async fn to_publication(
     if let Err(injected) = core.options.hooks.reach(Failpoint::PostArm).await {
         return Err(Failed::injected(armed.into_recovery(), injected));
     }
-    let applied = effects(core, armed, restarts, progress).instrument(trace.effects()).await?;
+    let effects = effects(core, armed, state, restarts, progress).instrument(trace.effects());
+    let (applied, ahead) = Box::pin(effects).await?;
     if let Err(injected) = core.options.hooks.reach(Failpoint::PrePublish).await {
         return Err(Failed::injected(applied.into_recovery(), injected));
     }
-    publish(core, applied, state).instrument(trace.publish()).await
+    publish(core, applied, state, ahead).instrument(trace.publish()).await
 }
 
+type AppliedWith = (Applied<Held>, Option<StagedAhead>);
+
+/// Every effect, and beside them the data of the manifest commit.
 async fn effects(
     core: &Core,
     armed: Armed<StagedPayload, Held>,
+    state: &ManifestState,
     restarts: u32,
     progress: &Progress,
-) -> Result<Applied<Held>, Box<Failed>> {
-    match apply(core, &armed, restarts, progress).await {
-        Effects::Complete(achieved) => armed.applied(&achieved).map_err(|(outside, armed)| {
-            let steps = vec![OwnSteps::SomeLanded; armed.write().effects.len()];
-            let setback = Setback::new(RestartReason::NotPublished, outside);
-            Failed::lost(armed.into_recovery(), steps, setback)
-        }),
+) -> Result<AppliedWith, Box<Failed>> {
+    let ahead = stage_ahead(core, &armed, state, restarts);
+    let (ended, ahead) = tokio::join!(apply(core, &armed, restarts, progress), ahead);
+    match ended {
+        Effects::Complete(achieved) => match armed.applied(&achieved) {
+            Ok(applied) => Ok((applied, ahead)),
+            Err((outside, armed)) => {
+                let steps = vec![OwnSteps::SomeLanded; armed.write().effects.len()];
+                let setback = Setback::new(RestartReason::NotPublished, outside);
+                Err(Failed::lost(armed.into_recovery(), steps, setback))
+            }
+        },
         Effects::Lost { steps, setback } => {
             Err(Failed::lost(armed.into_recovery(), steps, setback))
         }
@@ -303,14 +316,26 @@ async fn effects(
     }
 }
 
+/// A restarted attempt has met somebody, and may lose its effects: it does not write ahead.
+async fn stage_ahead(
+    core: &Core,
+    armed: &Armed<StagedPayload, Held>,
+    state: &ManifestState,
+    restarts: u32,
+) -> Option<StagedAhead> {
+    let foreseen = armed.foreseen().filter(|_| restarts == 0)?;
+    core.manifest.stage_ahead(armed.intent(), &foreseen, state).await
+}
+
 async fn publish(
     core: &Core,
     applied: Applied<Held>,
     state: &ManifestState,
+    ahead: Option<StagedAhead>,
 ) -> Result<Publication, Box<Failed>> {
     use RestartReason::{Closed, NotPublished, OperationDecided};
     let transition = Transition::Commit { intent: applied.intent(), delta: applied.delta() };
-    let outcome = core.manifest.publish(transition, state).await;
+    let outcome = core.manifest.publish_staged(transition, state, ahead).await;
     let (reason, text) = match outcome {
         Ok(PublishOutcome::Committed { state, commit }) => {
             let published = applied.published(state.base().manifest.clone());

@@ -36,6 +36,7 @@ pub use landing::Patience;
 pub use manifest::Manifest;
 pub use outcome_row::{OutcomeKind, OutcomeRow};
 pub use past::PastState;
+pub use publish::StagedAhead;
 pub use reading::MANIFEST_PATH;
 pub use root::{RootContents, judge_root};
 pub use rows::{CommitRow, ROW_VERSION, RowError};

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 
 use arrow_array::RecordBatch;
 use arrow_select::concat::concat_batches;
-use graphwrite_protocol_types::{AttemptId, CommitPermit, OperationId, TxUuid};
+use graphwrite_protocol_types::{
+    AttemptId, CommitPermit, Intent, ManifestDelta, OperationId, Pin, TxUuid,
+};
 use graphwrite_substrate::{StagedCommit, stage_replace, strict_commit};
 use tracing::debug;
 
@@ -26,6 +28,34 @@ use crate::transition::{PublishOutcome, Transition};
 /// guard against a storage that lies, not a limit on contention.
 const SLOTS_LOST_MAX: u32 = 1_000;
 
+/// A decided transition that lacks nothing but its manifest.
+#[derive(Debug)]
+struct Ready {
+    hot: Box<HotRows>,
+    report: Report,
+    staged: StagedCommit,
+}
+
+/// A graph commit whose data is written and that nobody can see. It is good for one state and one
+/// change.
+#[derive(Debug)]
+pub struct StagedAhead {
+    attempt: AttemptId,
+    over: Pin,
+    delta: ManifestDelta,
+    ready: Ready,
+}
+
+impl StagedAhead {
+    fn is_for(&self, transition: &Transition<'_>, state: &ManifestState) -> bool {
+        matches!(
+            transition,
+            Transition::Commit { intent, delta }
+                if intent.attempt == self.attempt && **delta == self.delta
+        ) && state.base().manifest == self.over
+    }
+}
+
 impl Manifest {
     /// Makes one transition, or says why not. The first try is made over `base` without reading it
     /// again: the strict slot after it proves that it is still the state.
@@ -40,23 +70,63 @@ impl Manifest {
         transition: Transition<'_>,
         base: &ManifestState,
     ) -> Result<PublishOutcome, ManifestError> {
+        self.publish_staged(transition, base, None).await
+    }
+
+    /// Like [`Manifest::publish`], with what was staged ahead for it; that is used if it was staged
+    /// over `base` and for the same change.
+    ///
+    /// # Errors
+    /// As for [`Manifest::publish`].
+    pub async fn publish_staged(
+        &self,
+        transition: Transition<'_>,
+        base: &ManifestState,
+        mut ahead: Option<StagedAhead>,
+    ) -> Result<PublishOutcome, ManifestError> {
         let attempt = transition.attempt()?;
         let mut search = OutcomeSearch::of(&transition, attempt, base);
         let mut state = self.own(base);
         for _ in 0..SLOTS_LOST_MAX {
             let found = search.extend_to(&state).await?;
-            match self.decide(&transition, &state, &found)? {
-                Decision::Settled(settled) => return report_settled(settled, state).await,
-                Decision::Write { hot, report } => {
-                    if let Some(landed) = self.write(&state, attempt, *hot).await? {
-                        return Ok(report.over(landed));
+            let ready = match ahead.take().filter(|ahead| ahead.is_for(&transition, &state)) {
+                Some(ahead) => ahead.ready,
+                None => match self.decide(&transition, &state, &found)? {
+                    Decision::Settled(settled) => return report_settled(settled, state).await,
+                    Decision::Write { hot, report } => {
+                        self.ready(&state, attempt, hot, report).await?
                     }
-                }
+                },
+            };
+            let Ready { hot, report, staged } = ready;
+            if let Some(landed) = self.land(&state, attempt, *hot, staged).await? {
+                return Ok(report.over(landed));
             }
             debug!(%attempt, slot = state.version() + 1, "the manifest slot went to another");
             state = self.state().await?;
         }
         Err(ManifestError::Contended { attempt, slots: SLOTS_LOST_MAX })
+    }
+
+    /// Writes the data of a graph commit while its effects are still on their way: `delta` is what
+    /// they will have achieved if they all land. Nothing can be seen of it, and it is garbage if
+    /// they do not. None when there is nothing to stage; publishing then says why.
+    pub async fn stage_ahead(
+        &self,
+        intent: &Intent,
+        delta: &ManifestDelta,
+        base: &ManifestState,
+    ) -> Option<StagedAhead> {
+        let state = self.own(base);
+        let attempt = intent.attempt;
+        let transition = Transition::Commit { intent, delta };
+        let found = OutcomeSearch::of(&transition, attempt, base).extend_to(&state).await.ok()?;
+        let Decision::Write { hot, report } = self.decide(&transition, &state, &found).ok()? else {
+            return None;
+        };
+        let ready = self.ready(&state, attempt, hot, report).await.ok()?;
+        let (over, delta) = (state.base().manifest.clone(), delta.clone());
+        Some(StagedAhead { attempt, over, delta, ready })
     }
 
     /// The same state as this handle has it, so that the commit goes through its storage even when
@@ -77,15 +147,26 @@ impl Manifest {
         Ok(ground.decide(transition)?)
     }
 
-    /// One strict commit of `hot` over `state`; none when another took the slot.
-    async fn write(
+    async fn ready(
         &self,
         state: &ManifestState,
         attempt: AttemptId,
-        mut hot: HotRows,
-    ) -> Result<Option<ManifestState>, ManifestError> {
+        mut hot: Box<HotRows>,
+        report: Report,
+    ) -> Result<Ready, ManifestError> {
         let uuid = TxUuid::authority(attempt, self.env.random_u128());
         let staged = stage(state, &mut hot, uuid).await?;
+        Ok(Ready { hot, report, staged })
+    }
+
+    /// One strict commit of `hot` over `state`; none when another took the slot.
+    async fn land(
+        &self,
+        state: &ManifestState,
+        attempt: AttemptId,
+        hot: HotRows,
+        staged: StagedCommit,
+    ) -> Result<Option<ManifestState>, ManifestError> {
         let permit = CommitPermit::authority(attempt);
         let table = state.table();
         let verdict =

@@ -244,6 +244,17 @@ impl<P, G> Armed<P, G> {
         &self.payload
     }
 
+    /// The delta with every output slot bound, if all effects end as planned; none when a plan
+    /// leaves open how an effect ends.
+    pub fn foreseen(&self) -> Option<ManifestDelta> {
+        let planned = self.write.effects.iter().map(|effect| match &effect.post {
+            crate::PostState::Exact(pin) => Some(Some(pin.clone())),
+            crate::PostState::Unmoved => Some(None),
+            crate::PostState::Range { .. } => None,
+        });
+        Some(bind_outputs(&self.write.delta, &planned.collect::<Option<Vec<_>>>()?))
+    }
+
     /// The right to apply this attempt's effects.
     pub fn permit(&self) -> CommitPermit<'_> {
         CommitPermit::effect(self.write.attempt)

@@ -4,7 +4,7 @@ use graphwrite_coordinator::{MemoryStorage, Store};
 use graphwrite_protocol_types::{AttemptId, Conflict, WriteOutcome};
 use graphwrite_substrate::{Fault, FaultHandle, RawObjects};
 
-use super::matrix::{at, cell};
+use super::matrix::{at_nth, cell};
 use super::scenario::{Stage, TWO_EXISTING_UPSERT};
 use crate::judge::{Case, Heard, Promise, judge};
 use crate::world::reopen;
@@ -125,13 +125,11 @@ async fn a_cell_whose_fault_is_never_met_does_not_pass() {
 }
 
 async fn dies_at_its_first_effect(stage: &Stage, fault: Fault) -> (MemoryStorage, FaultHandle) {
-    let log = stage.operations().await;
     let is_effect = |it: &graphwrite_substrate::Operation| {
         it.path.starts_with("tables/") && it.path.contains("/_versions/")
     };
-    let first = log.operations().find(|it| is_effect(it)).expect("an effect").number;
     let storage = stage.base.fork();
-    let (client, faults) = Store::memory(&storage).faulty(at(first, fault));
+    let (client, faults) = Store::memory(&storage).faulty(at_nth(1, is_effect, fault));
     stage.scenario.write(&client).await;
     (storage, faults)
 }

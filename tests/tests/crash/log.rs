@@ -8,7 +8,7 @@ use graphwrite_coordinator::{
 };
 use graphwrite_substrate::{Fault, Operation, OperationKind, OperationLog};
 
-use super::matrix::at;
+use super::matrix::at_nth;
 use super::scenario::{
     MIXED_APPEND, MIXED_UPSERT, Stage, THREE_APPEND, THREE_UPSERT, TWO_EXISTING_APPEND,
     TWO_EXISTING_UPSERT, TWO_FIRST_APPEND, TWO_FIRST_UPSERT,
@@ -228,16 +228,16 @@ fn check_abort(log: &OperationLog, existing: &BTreeSet<String>) -> Result<(), &'
     if !steps.all(lost).is_empty() { Err("a file of a table is deleted") } else { Ok(()) }
 }
 
-/// A storage whose writer died when `landed` of its effects had landed.
+/// A storage whose writer died when `landed` of its effects had landed. What it was staging beside
+/// them may be there or not.
 async fn armed_and_stopped(stage: &Stage, landed: usize) -> MemoryStorage {
-    let log = stage.operations().await;
-    let steps = Steps(log.operations().collect());
-    let last = match landed {
-        0 => steps.all(is_arming)[0],
-        landed => steps.all(is_effect)[landed - 1],
-    };
     let storage = stage.base.fork();
-    let (client, faults) = Store::memory(&storage).faulty(at(last as u64 + 1, Fault::DieAfter));
+    let last = move |operation: &Operation| match landed {
+        0 => is_arming(operation),
+        _ => is_effect(operation),
+    };
+    let dying = at_nth(landed.max(1), last, Fault::DieAfter);
+    let (client, faults) = Store::memory(&storage).faulty(dying);
     stage.scenario.write(&client).await;
     assert!(faults.is_dead());
     let pending = open_impatient(&Store::memory(&storage)).await.pending_intents().await.unwrap();

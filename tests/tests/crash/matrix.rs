@@ -1,6 +1,7 @@
 //! Depth 1: every durable operation of every scenario meets every fate.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::StreamExt;
 use graphwrite_coordinator::{Graph, Store};
@@ -84,6 +85,20 @@ impl Tally {
 /// Gives the fate `fault` to durable operation number `k`.
 pub(crate) fn at(k: u64, fault: Fault) -> impl Fn(&graphwrite_substrate::Operation) -> Fault {
     move |operation| if operation.number == k { fault } else { Fault::Proceed }
+}
+
+/// Gives the fate `fault` to the durable operation that is the `nth` of those selected, from 1. Where
+/// operations go side by side, a number means another one in every run.
+pub(crate) fn at_nth(
+    nth: usize,
+    selects: impl Fn(&graphwrite_substrate::Operation) -> bool,
+    fault: Fault,
+) -> impl Fn(&graphwrite_substrate::Operation) -> Fault {
+    let seen = AtomicUsize::new(0);
+    move |operation| {
+        let is_it = selects(operation) && seen.fetch_add(1, Ordering::SeqCst) + 1 == nth;
+        if is_it { fault } else { Fault::Proceed }
+    }
 }
 
 #[tokio::test]

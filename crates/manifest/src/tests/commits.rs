@@ -257,3 +257,75 @@ async fn many_writers_of_disjoint_tables_all_land_in_one_line() {
     assert_eq!(check_history(&world).await.len(), TABLES as usize);
     assert_eq!(world.open().await.known_state().version(), 1 + TABLES);
 }
+
+async fn ahead(write: &Write, on: &Manifest, base: &ManifestState) -> StagedAhead {
+    on.stage_ahead(&write.intent, &write.delta, base).await.unwrap()
+}
+
+#[tokio::test]
+async fn what_was_staged_ahead_is_seen_by_nobody_and_is_what_is_published() {
+    let world = World::in_memory().await;
+    let (counted, counter) = world.store.counting();
+    let manifest = world.open_through(&counted).await;
+    let base = manifest.known_state();
+    let write = world.write(&base).writes(table(1));
+    let staged = ahead(&write, &manifest, &base).await;
+    assert_eq!(world.open().await.known_state().base(), base.base());
+    counter.take();
+    let outcome = manifest.publish_staged(write.transition(), &base, Some(staged)).await.unwrap();
+    assert_eq!(counter.take().total(), 3, "no data is written again");
+    assert!(matches!(&outcome, PublishOutcome::Committed { commit, .. }
+        if commit.commit == write.intent.lineage.commit));
+    let fresh = world.open().await.known_state();
+    assert_eq!(fresh.base(), outcome.state().base());
+    assert_eq!(fresh.hot(), outcome.state().hot());
+    assert!(fresh.base().head(table(1)).live().is_some());
+}
+
+#[tokio::test]
+async fn what_was_staged_ahead_is_decided_again_when_another_took_the_slot() {
+    let world = World::in_memory().await;
+    let (a, b) = (world.open().await, world.open().await);
+    let base = a.known_state();
+    let (disjoint, stale) =
+        (world.write(&base).writes(table(2)), world.write(&base).writes(table(1)));
+    let (of_disjoint, of_stale) =
+        (ahead(&disjoint, &b, &base).await, ahead(&stale, &b, &base).await);
+    world.write(&base).writes(table(1)).commit(&a, &base).await;
+    let outcome = b.publish_staged(stale.transition(), &base, Some(of_stale)).await.unwrap();
+    assert_eq!(stale_of(outcome), Stale::Table { identity: table(1), access: Access::Written });
+    let outcome = b.publish_staged(disjoint.transition(), &base, Some(of_disjoint)).await.unwrap();
+    let state = outcome.state();
+    assert!(matches!(&outcome, PublishOutcome::Committed { .. }));
+    assert!(state.base().head(table(1)).live().is_some(), "the winner's rows are kept");
+    assert!(state.base().head(table(2)).live().is_some());
+    assert_eq!(check_history(&world).await.len(), 2);
+}
+
+#[tokio::test]
+async fn what_was_staged_ahead_for_another_change_or_state_is_not_used() {
+    let world = World::in_memory().await;
+    let manifest = world.open().await;
+    let base = manifest.known_state();
+    let (one, other) = (world.write(&base).writes(table(1)), world.write(&base).writes(table(2)));
+    let of_one = ahead(&one, &manifest, &base).await;
+    let outcome = manifest.publish_staged(other.transition(), &base, Some(of_one)).await.unwrap();
+    assert!(outcome.state().base().head(table(1)).live().is_none());
+    assert!(outcome.state().base().head(table(2)).live().is_some());
+    let of_one = ahead(&one, &manifest, &base).await;
+    let newer = manifest.known_state();
+    let outcome = manifest.publish_staged(one.transition(), &newer, Some(of_one)).await.unwrap();
+    assert!(outcome.state().base().head(table(2)).live().is_some(), "nothing is taken back");
+    assert_eq!(check_history(&world).await.len(), 2);
+}
+
+#[tokio::test]
+async fn nothing_is_staged_ahead_for_what_would_not_be_published() {
+    let world = World::in_memory().await;
+    let manifest = world.open().await;
+    let base = manifest.known_state();
+    let write = world.write(&base).writes(table(1));
+    world.write(&base).writes(table(1)).commit(&manifest, &base).await;
+    let newer = manifest.known_state();
+    assert!(manifest.stage_ahead(&write.intent, &write.delta, &newer).await.is_none());
+}
