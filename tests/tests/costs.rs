@@ -1,81 +1,89 @@
-//! Requests of the common operations, counted on the in-memory store, so that no change makes them
-//! dearer unnoticed. The counts do not depend on the machine.
+//! What the common operations ask of the storage, counted on an in-memory one: requests by kind,
+//! bytes, and round trips that come one after the other. None of it depends on the machine, so that
+//! a change which makes an operation dearer is seen like a change of code (design 05 section 2).
 
-use std::fmt::Write;
+mod quiet;
+mod scene;
+mod table;
+mod waves;
 
-use graphwrite_coordinator::{Graph, LoadMode, MemoryStorage, Store};
-use graphwrite_protocol_types::WriteOutcome;
-use graphwrite_substrate::{RequestCounter, RequestCounts};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::world::{BASE, append, create, load, own_process};
+use graphwrite_coordinator::{MemoryStorage, Store};
+use tempfile::TempDir;
 
-fn person(number: usize) -> String {
-    format!(r#"{{"type":"Person","data":{{"slug":"n{number}","age":3}}}}"#)
+use crate::world::{BASE, append, create};
+use table::{Costs, differences};
+
+/// Where [`measure`] leaves what it has found. It measures a process of its own: that nothing runs
+/// can be seen of a whole process only.
+const TO: &str = "GRAPHWRITE_COSTS_TO";
+const PAGE: &str = "costs.md";
+const COUNTS: &str = "counts.txt";
+const WAVES: &str = "waves.txt";
+
+#[test]
+fn the_common_operations_cost_what_the_page_says() {
+    let directory = TempDir::new().unwrap();
+    measure_elsewhere(directory.path());
+    let found = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
+    insta::with_settings!({ prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("costs", found(COUNTS));
+    });
+    let page = repository().join("docs").join(PAGE);
+    let page = std::fs::read_to_string(page).unwrap_or_default();
+    let differences = differences(&page, &found(PAGE));
+    assert!(
+        differences.is_empty(),
+        "docs/{PAGE} is not what was measured; `cargo xtask bench --counts > docs/{PAGE}`, and look \
+         at what has changed:\n{}",
+        differences.join("\n")
+    );
 }
 
-struct Costs {
-    counter: RequestCounter,
-    text: String,
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-impl Costs {
-    fn note(&mut self, what: &str) -> RequestCounts {
-        let counts = self.counter.take();
-        writeln!(self.text, "{what}: {} requests", counts.total()).unwrap();
-        for (kind, count) in &counts.by_kind {
-            writeln!(self.text, "  {kind:?} {count}").unwrap();
-        }
-        counts
-    }
+fn measure_elsewhere(to: &Path) {
+    let name = concat!(module_path!(), "::measure");
+    let name = name.split_once("::").map_or(name, |(_, name)| name);
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([name, "--exact", "--ignored", "--nocapture"])
+        .env(TO, to)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
 }
 
-async fn deep_graph(store: &Store, commits: usize) -> Graph {
-    let graph = create(store).await;
-    append(&graph, BASE).await;
-    for number in 0..commits {
-        append(&graph, &[person(number)]).await;
-    }
-    graph.settled().await;
-    graph
-}
-
-#[tokio::test]
-async fn the_common_operations_keep_their_request_counts() {
-    let (store, counter) = Store::memory(&MemoryStorage::new()).counting();
-    let graph = deep_graph(&store, 10).await;
-    let mut costs = Costs { counter, text: String::new() };
-    costs.counter.take();
-
-    append(&graph, &[person(1_000)]).await;
-    graph.settled().await;
-    costs.note("insert 1 row into 1 node type, warm");
-
-    append(&graph, &[r#"{"edge":"Knows","from":"p2","to":"p1"}"#]).await;
-    graph.settled().await;
-    costs.note("insert 1 edge, both endpoints probed, warm");
-
-    let three = [
-        r#"{"type":"Person","data":{"slug":"p1","age":9}}"#,
-        r#"{"type":"Company","data":{"slug":"c2"}}"#,
-        r#"{"edge":"Knows","from":"p2","to":"p2"}"#,
-    ];
-    let outcome = load(&graph, LoadMode::Upsert, &three).await;
-    assert!(matches!(outcome, WriteOutcome::Committed(_)), "{outcome:?}");
-    graph.settled().await;
-    costs.note("upsert touching 3 tables, warm");
-
-    let cold = Graph::open(store.reopened(), own_process()).await.unwrap();
-    cold.snapshot().await.unwrap();
-    costs.note("cold open and snapshot");
-    insta::assert_snapshot!(costs.text);
+/// Not a test by itself: `cargo xtask bench --counts` and the test above run it, alone in a process.
+#[test]
+#[ignore = "it needs a process of its own, which the test above and `cargo xtask bench` give it"]
+fn measure() {
+    let to = std::env::var_os(TO).map(PathBuf::from).expect("a directory to write to");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let costs: Costs = runtime.block_on(scene::all());
+    std::fs::write(to.join(PAGE), costs.page()).unwrap();
+    std::fs::write(to.join(COUNTS), costs.counts()).unwrap();
+    std::fs::write(to.join(WAVES), costs.waves()).unwrap();
+    costs.assert_budgets();
+    costs.assert_growth();
 }
 
 /// Crosses the spill of older lineage, which comes after 64 commits.
 #[tokio::test]
 async fn the_requests_of_a_write_do_not_grow_with_history() {
     let (store, counter) = Store::memory(&MemoryStorage::new()).counting();
-    let graph = deep_graph(&store, 5).await;
+    let person = |number: usize| format!(r#"{{"type":"Person","data":{{"slug":"n{number}"}}}}"#);
     let company = |number: usize| format!(r#"{{"type":"Company","data":{{"slug":"x{number}"}}}}"#);
+    let graph = create(&store).await;
+    append(&graph, BASE).await;
+    for number in 0..5 {
+        append(&graph, &[person(number)]).await;
+    }
+    graph.settled().await;
     counter.take();
     append(&graph, &[company(1)]).await;
     graph.settled().await;

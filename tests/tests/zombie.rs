@@ -8,8 +8,8 @@ use graphwrite_coordinator::{Graph, LoadMode, LoadRequest, MemoryStorage, Store}
 use graphwrite_protocol_types::{Conflict, WriteOutcome};
 use graphwrite_substrate::{Fault, HoldHandle, Operation, OperationKind};
 
-use crate::crash::mutations::MUTATE_THREE;
 use crate::crash::at_nth;
+use crate::crash::mutations::MUTATE_THREE;
 
 use crate::crash::scenario::{
     MIXED_UPSERT, Scenario, Stage, THREE_UPSERT, TWO_EXISTING_APPEND, TWO_EXISTING_UPSERT,

@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod audit;
+mod bench;
 mod demo;
 mod failure;
 mod finding;
@@ -33,9 +34,9 @@ usage: cargo xtask <command>
   test [--fast]        every check and every test, in order, stopping at the first failure;
                        --fast leaves out clippy and the documentation
   tidy                 the house rules that a program can check (docs/STYLE.md)
-  audit-entrypoints [--check] [--format md|json]
-                       every way into the library and the tool with its protocol; exits with 1 if
-                       there is a way around; --check also compares docs/entrypoints.md
+  bench --counts [--waves]
+                       what the common operations ask of the storage, as docs/costs.md has it: requests,
+                       bytes, round trips; --waves lists every request of every round trip instead
   bench --memory       a million rows loaded in 256 MiB: prints the peak of the process and the seconds
   cargo <arguments>    cargo itself, with the same protoc (and so the same artifacts) as above
   help                 this text";
@@ -64,6 +65,8 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         ["bench", "--memory"] => memory::run(&Workspace::open()?),
         ["tidy"] => tidy::run(&Workspace::open()?),
         ["audit-entrypoints", rest @ ..] => audit_entrypoints(rest),
+        ["bench", "--counts"] => bench::run(&Workspace::open()?, bench::Shown::Page),
+        ["bench", "--counts", "--waves"] => bench::run(&Workspace::open()?, bench::Shown::Waves),
         ["cargo", rest @ ..] => Workspace::open()?.cargo(rest),
         other => Err(Failure::Usage(other.join(" "))),
     }

@@ -66,10 +66,22 @@ impl Workspace {
 
     /// Runs cargo silently and gives its standard output.
     pub(crate) fn cargo_output(&self, arguments: &[&str]) -> Result<String, Failure> {
-        let program = shown(arguments, &[]);
-        let output = self.command(arguments).output().map_err(start(&program))?;
+        self.cargo_output_with(arguments, &[])
+    }
+
+    /// The same, with further environment variables.
+    pub(crate) fn cargo_output_with(
+        &self,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Result<String, Failure> {
+        let program = shown(arguments, environment);
+        let mut command = self.command(arguments);
+        command.envs(environment.iter().copied());
+        let output = command.output().map_err(start(&program))?;
         if !output.status.success() {
             eprint!("{}", String::from_utf8_lossy(&output.stderr));
+            eprint!("{}", String::from_utf8_lossy(&output.stdout));
             return Err(Failure::Exit { program, code: output.status.code() });
         }
         String::from_utf8(output.stdout)

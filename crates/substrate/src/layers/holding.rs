@@ -28,6 +28,11 @@ impl Held {
         // A client that has given up waiting needs no answer.
         let _ = self.go.send(());
     }
+
+    /// Whether the client waits for the request no more.
+    pub fn is_abandoned(&self) -> bool {
+        self.go.is_closed()
+    }
 }
 
 impl HoldHandle {

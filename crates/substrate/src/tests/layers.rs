@@ -161,6 +161,17 @@ async fn a_held_request_that_is_dropped_fails_without_effect() {
 }
 
 #[tokio::test]
+async fn a_held_request_knows_whether_its_client_still_waits() {
+    let (store, mut handle) = memory().holding(|_| true);
+    let mut reading = Box::pin(store.get("a"));
+    assert!(futures::poll!(&mut reading).is_pending());
+    let held = handle.try_next().unwrap();
+    assert!(!held.is_abandoned());
+    drop(reading);
+    assert!(held.is_abandoned());
+}
+
+#[tokio::test]
 async fn nothing_is_held_when_nobody_holds() {
     let (store, handle) = memory().holding(|_| true);
     drop(handle);
