@@ -34,6 +34,9 @@ usage: cargo xtask <command>
   test [--fast]        every check and every test, in order, stopping at the first failure;
                        --fast leaves out clippy and the documentation
   tidy                 the house rules that a program can check (docs/STYLE.md)
+  audit-entrypoints [--check] [--format md|json]
+                       every way into the library and the tool with its protocol; exits with 1 if
+                       there is a way around; --check also compares docs/entrypoints.md
   bench --counts [--waves]
                        what the common operations ask of the storage, as docs/costs.md has it: requests,
                        bytes, round trips; --waves lists every request of every round trip instead
