@@ -99,7 +99,7 @@ impl Graph {
     /// # Errors
     /// Why the request was refused; the graph is as it was.
     pub fn load(&self, request: LoadRequest) -> BoxFuture<'_, Result<WriteOutcome, WriteError>> {
-        self.write(request.into())
+        self.requested(request.into())
     }
 
     /// Carries out statements over any number of tables, in order, in one commit.
@@ -113,11 +113,11 @@ impl Graph {
         &self,
         request: MutateRequest,
     ) -> BoxFuture<'_, Result<WriteOutcome, WriteError>> {
-        self.write(request.into())
+        self.requested(request.into())
     }
 
     /// Erased here, so that a caller may spawn or box it without a higher recursion limit of its own.
-    fn write(&self, asked: (Work, Caller)) -> BoxFuture<'_, Result<WriteOutcome, WriteError>> {
+    fn requested(&self, asked: (Work, Caller)) -> BoxFuture<'_, Result<WriteOutcome, WriteError>> {
         Box::pin(write(&self.core, asked))
     }
 
