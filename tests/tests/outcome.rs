@@ -2,7 +2,7 @@
 //! the seal that ends it: before, during and after a write, in one process and against another.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -452,6 +452,37 @@ async fn an_attempt_that_was_given_up_is_aborted_and_not_final() {
     let OperationOutcome::Committed(found) = ask(&other).await else { panic!("not final") };
     assert_eq!(found.commit, receipt(&heard).commit, "a later attempt has committed");
     assert_ne!(found.attempt, attempt);
+}
+
+/// The intents are read before the manifest: whatever ends between the two is found in the manifest.
+#[tokio::test]
+async fn a_commit_that_ends_while_the_question_is_asked_is_not_taken_for_unknown() {
+    let stage = Stage::of(TWO_EXISTING_UPSERT).await;
+    let store = Store::memory(&stage.base.fork());
+    let hooks = Pause::at(Failpoint::PrePublish, 1);
+    let options = GraphOptions { hooks: hooks.clone(), ..own_process() };
+    let writer = Graph::open(store.reopened(), options).await.unwrap();
+    let sending = tokio::spawn({
+        let (writer, scenario) = (writer.clone(), stage.scenario);
+        async move { send(&writer, scenario, &id()).await }
+    });
+    hooks.reached().await;
+    let (is_asked, requests) = (Arc::new(AtomicBool::new(false)), AtomicU64::new(0));
+    let watched = Arc::clone(&is_asked);
+    let (slow, mut handle) = store.holding(move |_| {
+        watched.load(Ordering::SeqCst) && requests.fetch_add(1, Ordering::SeqCst) == 1
+    });
+    let asker = Graph::open(slow, own_process()).await.unwrap();
+    is_asked.store(true, Ordering::SeqCst);
+    let asking = tokio::spawn(async move { ask(&asker).await });
+    let second = handle.next().await.expect("a question has two requests at least");
+    hooks.release.add_permits(1);
+    let heard = sending.await.expect("the writer ends");
+    assert!(reopen(&store).await.pending_intents().await.unwrap().is_empty());
+    second.release();
+    let answer = asking.await.expect("an answer");
+    let OperationOutcome::Committed(found) = answer else { panic!("{answer:?}") };
+    assert_eq!(*found, *receipt(&heard));
 }
 
 /// Fails where it is told to.
