@@ -171,7 +171,7 @@ pub(crate) struct LoadArgs {
     pub(crate) mode: Mode,
     /// Memory for the rows and the questions about them, as in `256MiB`; what does not fit goes to a
     /// temporary file
-    #[arg(long, value_name = "SIZE", default_value = "512MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = Size::parse, default_value = "512MiB")]
     pub(crate) memory: Size,
     /// Directory of the temporary file [default: the system's]
     #[arg(long, value_name = "DIRECTORY")]
@@ -244,7 +244,7 @@ pub(crate) struct ExportArgs {
     #[arg(long, requires = "output", help_heading = "Output")]
     pub(crate) force: bool,
     /// Memory for putting rows in order, as in `256MiB`; what does not fit goes to a temporary file
-    #[arg(long, value_name = "SIZE", default_value = "512MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = Size::parse, default_value = "512MiB")]
     pub(crate) memory: Size,
     /// Directory of the temporary file [default: the system's]
     #[arg(long, value_name = "DIRECTORY")]

@@ -1,7 +1,6 @@
 //! Sizes in bytes as people write them.
 
 use std::fmt;
-use std::str::FromStr;
 
 /// Bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,10 +28,9 @@ const UNITS: [(&str, u64); 7] = [
     ("B", 1),
 ];
 
-impl FromStr for Size {
-    type Err = NoSize;
-
-    fn from_str(text: &str) -> Result<Self, NoSize> {
+impl Size {
+    /// Reads a size, for the parser of the command line.
+    pub(crate) fn parse(text: &str) -> Result<Self, NoSize> {
         let unit = UNITS.iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, *bytes)));
         let (number, bytes) = unit.ok_or(NoSize)?;
         let is_plain = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
@@ -50,12 +48,12 @@ mod tests {
         for (text, bytes) in
             [("64KiB", 65_536), ("2GiB", 2 << 30), ("1MB", 1_000_000), ("7B", 7), ("0MiB", 0)]
         {
-            assert_eq!(text.parse(), Ok(Size(bytes)), "{text}");
+            assert_eq!(Size::parse(text), Ok(Size(bytes)), "{text}");
         }
         for text in
             ["", "64", "KiB", "1.5MiB", "+1MiB", "-1MiB", " 1MiB", "1 MiB", "99999999999GiB"]
         {
-            assert_eq!(text.parse::<Size>(), Err(NoSize), "{text}");
+            assert_eq!(Size::parse(text), Err(NoSize), "{text}");
         }
     }
 }

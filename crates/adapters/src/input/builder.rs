@@ -205,6 +205,11 @@ impl InputBuilder {
         Ok(self.usage.check(&self.limits)?)
     }
 
+    /// Bytes of rows that make one batch.
+    pub(crate) fn batch_bytes(&self) -> u64 {
+        self.limits.batch_share()
+    }
+
     pub(crate) fn temp_dir(&self) -> &Path {
         &self.temp_dir
     }
@@ -343,7 +348,7 @@ impl InputBuilder {
             let Some(open) = def.and_then(|def| Assembly::new(&self.schema, def)) else {
                 return Ok(None);
             };
-            let mut open = open.with_batch_bytes(self.limits.rows_share() / 4);
+            let mut open = open.with_batch_bytes(self.limits.batch_share());
             open.begin_source(self.source.clone())?;
             let held = Parts::new(Arc::clone(&open.schema));
             self.tables.insert(identity, Table { open, held });

@@ -32,6 +32,13 @@ impl LoadLimits {
         self.bytes() / 4
     }
 
+    /// Bytes of rows that make one batch. Small ones are better kept apart by the allocator, which would
+    /// hold on to large ones after their use.
+    pub(crate) fn batch_share(&self) -> u64 {
+        let share = self.rows_share();
+        (share / 32).max((share / 4).min(256 << 10))
+    }
+
     /// Bytes of the indexes over keys that are kept.
     pub(crate) fn keys_share(&self) -> u64 {
         self.bytes() / 8

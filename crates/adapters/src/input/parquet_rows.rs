@@ -12,9 +12,6 @@ use super::builder::InputBuilder;
 use super::error::InputError;
 use super::source::{DataForm, SourceError, SourceErrorKind};
 
-/// Bytes of a batch that is read at once, decoded; a batch has at least one row.
-const BATCH_BYTES: u64 = 16 << 20;
-
 /// Reads all rows of a file.
 pub(crate) fn read(
     builder: &mut InputBuilder,
@@ -25,7 +22,7 @@ pub(crate) fn read(
 ) -> Result<(), InputError> {
     let failed = |kind| SourceError { name: name.to_owned(), kind };
     let length = file.metadata().map_err(|cause| failed(SourceErrorKind::Unreadable(cause)))?.len();
-    let batches = open(file).map_err(failed)?;
+    let batches = open(file, builder.batch_bytes()).map_err(failed)?;
     let (total, batches) = batches;
     let mut rows: u64 = 0;
     for batch in batches {
@@ -39,7 +36,7 @@ pub(crate) fn read(
 }
 
 /// The number of rows, and the batches.
-fn open(file: File) -> Result<(u64, ParquetRecordBatchReader), SourceErrorKind> {
+fn open(file: File, batch_bytes: u64) -> Result<(u64, ParquetRecordBatchReader), SourceErrorKind> {
     let damaged =
         |error: ParquetError| SourceErrorKind::Damaged { row: None, cause: error.to_string() };
     let found = begins_as_parquet(&file).map_err(SourceErrorKind::Unreadable)?;
@@ -51,18 +48,18 @@ fn open(file: File) -> Result<(u64, ParquetRecordBatchReader), SourceErrorKind> 
     }
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(damaged)?;
     let total = u64::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or_default();
-    let rows = batch_rows(builder.metadata());
+    let rows = batch_rows(builder.metadata(), batch_bytes);
     Ok((total, builder.with_batch_size(rows).build().map_err(damaged)?))
 }
 
-/// Rows per batch by the average row of the widest group.
-fn batch_rows(metadata: &ParquetMetaData) -> usize {
+/// Rows per batch by the average row of the widest group; at least one.
+fn batch_rows(metadata: &ParquetMetaData, batch_bytes: u64) -> usize {
     let sizes = metadata.row_groups().iter().map(|group| {
         let bytes = u64::try_from(group.total_byte_size()).unwrap_or_default();
         bytes / u64::try_from(group.num_rows()).unwrap_or_default().max(1)
     });
     let widest = sizes.max().unwrap_or_default().max(1);
-    usize::try_from(BATCH_BYTES / widest).unwrap_or(BATCH_ROWS).clamp(1, BATCH_ROWS)
+    usize::try_from(batch_bytes / widest).unwrap_or(BATCH_ROWS).clamp(1, BATCH_ROWS)
 }
 
 fn begins_as_parquet(file: &File) -> std::io::Result<bool> {

@@ -73,7 +73,7 @@ fn through(
         let mut bytes = Vec::new();
         let mut writer = RowWriter::new(&schema.schema, table.identity(), form, &mut bytes)?;
         for batch in table.batches() {
-            writer.write(&batch.unwrap())?;
+            writer.add(&batch.unwrap())?;
         }
         writer.finish()?;
         let mut bytes = bytes.as_slice();
@@ -132,7 +132,7 @@ fn an_empty_value_beside_nulls_has_no_form_in_csv_and_whole_records_are_kept() {
         let mut out = Vec::new();
         let table = &input.tables()[0];
         let writer = RowWriter::new(&schema.schema, table.identity(), DataForm::Csv, &mut out);
-        let error = writer.unwrap().write(&batches(&input)[0]).unwrap_err();
+        let error = writer.unwrap().add(&batches(&input)[0]).unwrap_err();
         let ExportError::Render(RenderError::NoForm { row, form, .. }) = error else {
             panic!("{error}")
         };
@@ -177,7 +177,7 @@ fn an_output_that_is_full_is_told_from_rows_without_a_form() {
         let table = &input.tables()[0];
         let written =
             RowWriter::new(&schema.schema, table.identity(), form, Full).and_then(|mut writer| {
-                writer.write(&batches(&input)[0])?;
+                writer.add(&batches(&input)[0])?;
                 writer.finish()
             });
         assert!(matches!(written, Err(ExportError::Output(_))), "{form}: {written:?}");

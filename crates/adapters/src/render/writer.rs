@@ -48,7 +48,7 @@ impl<W: Write + Send> std::fmt::Debug for RowWriter<W> {
 
 enum Form<W: Write + Send> {
     Jsonl { renderer: RowRenderer, text: String, out: W },
-    Csv { renderer: CsvRenderer, out: W },
+    Csv { renderer: Box<CsvRenderer>, out: W },
     Parquet { columns: Columns, schema: SchemaRef, writer: Box<ArrowWriter<W>> },
 }
 
@@ -74,7 +74,7 @@ impl<W: Write + Send> RowWriter<W> {
             }
             DataForm::Csv => {
                 let renderer = CsvRenderer::new(schema, identity).ok_or_else(none)?;
-                Form::Csv { renderer, out }
+                Form::Csv { renderer: Box::new(renderer), out }
             }
             DataForm::Parquet => {
                 let columns = Columns::new(schema, identity).ok_or_else(none)?;
@@ -88,11 +88,11 @@ impl<W: Write + Send> RowWriter<W> {
         }))
     }
 
-    /// Writes the rows of `batch`, which has at least the columns of the type.
+    /// Adds the rows of `batch`, which has at least the columns of the type.
     ///
     /// # Errors
     /// The first value without a form; text then ends with the whole rows before it.
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError> {
+    pub fn add(&mut self, batch: &RecordBatch) -> Result<(), ExportError> {
         match &mut self.0 {
             Form::Jsonl { renderer, text, out } => {
                 text.clear();

@@ -107,7 +107,7 @@ impl Export<'_> {
         let mut writer = writer.map_err(|error| self.refused(def, &error))?;
         for batch in sorted {
             let batch = batch.map_err(|error| self.unsorted(def, &error))?;
-            writer.write(&batch).map_err(|error| self.refused(def, &error))?;
+            writer.add(&batch).map_err(|error| self.refused(def, &error))?;
             self.rows += batch.num_rows() as u64;
             self.progress.at(self.rows);
         }
