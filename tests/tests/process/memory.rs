@@ -76,7 +76,8 @@ fn a_load_stays_within_its_memory_whatever_the_number_of_its_rows() {
     let mut paused = Paused::start_for(&load, "post_publish", release, patience);
     let (peak, seconds) = (paused.peak_bytes(), paused.since_start().as_secs_f32());
     let receipt = paused.release().exits(0).json();
-    println!("{rows} rows under {memory}: peak {} MiB, {seconds:.1} s to the commit", peak >> 20);
+    let measured = format!("peak {} MiB, {seconds:.1} s to the commit", peak >> 20);
+    writeln!(std::io::stdout(), "{rows} rows under {memory}: {measured}").unwrap();
     let inserted = |table: usize| receipt["tables"][table]["inserted"].as_u64().unwrap();
     assert_eq!(inserted(0) + inserted(1), rows);
     let allowed = bytes_of(&memory) + BESIDE;
