@@ -19,7 +19,8 @@ pub(crate) fn class(code: &str) -> Exit {
         | "not_a_graph" | "no_such_branch" | "format_refused" | "invalid_input"
         | "limit_exceeded" | "read_only" | "no_such_type" | "unsupported_value"
         | "file_unreadable" | "line_too_long" | "not_utf8" | "other_form" | "no_header"
-        | "open_quote" | "file_damaged" | "type_not_named" | "other_incarnation" => Exit::Refused,
+        | "open_quote" | "stray_quote" | "lone_return" | "file_damaged" | "type_not_named"
+        | "other_incarnation" => Exit::Refused,
         "no_such_commit" | "version_gone" => Exit::Negative,
         "schema_moved" => Exit::Conflict,
         "gate_timeout" | "manifest_contended" | "contended" | "recovery_required"

@@ -156,6 +156,21 @@ pub enum SourceErrorKind {
         /// The line at which the record begins.
         line: u64,
     },
+    /// A quote of a CSV file stands where RFC 4180 has no place for one.
+    #[error(
+        "line {line} has a quote within a field; a field with quotes begins and ends with one, and \
+         those within it are doubled"
+    )]
+    StrayQuote {
+        /// The line of the quote, or of what follows the closing one.
+        line: u64,
+    },
+    /// A carriage return of a CSV file stands alone.
+    #[error("line {line} has a carriage return; lines end with LF or CR LF")]
+    LoneReturn {
+        /// The line.
+        line: u64,
+    },
     /// The bytes are not what the form says that they are.
     #[error("it is damaged {place}: {cause}", place = damage_place(*.row))]
     Damaged {
@@ -197,6 +212,8 @@ impl Answer for SourceError {
             SourceErrorKind::OtherForm { .. } => "other_form",
             SourceErrorKind::NoHeader => "no_header",
             SourceErrorKind::OpenQuote { .. } => "open_quote",
+            SourceErrorKind::StrayQuote { .. } => "stray_quote",
+            SourceErrorKind::LoneReturn { .. } => "lone_return",
             SourceErrorKind::Damaged { .. } => "file_damaged",
             SourceErrorKind::NoType { .. } => "type_not_named",
             SourceErrorKind::UnknownType { .. } => "no_such_type",

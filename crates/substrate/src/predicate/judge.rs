@@ -21,8 +21,17 @@ pub(super) fn deterministic(expression: &Expr) -> Result<(), PredicateError> {
     }
 }
 
+/// Functions whose result is as large as a number says, whatever the row holds: one word could take all
+/// memory.
+const GROWING: [&str; 8] =
+    ["array_repeat", "array_resize", "generate_series", "lpad", "range", "repeat", "rpad", "space"];
+
 fn fault(part: &Expr) -> Option<PredicateError> {
     match part {
+        Expr::ScalarFunction(call) if GROWING.contains(&call.func.name()) => {
+            let what = format!("`{}`: its result may be of any size", call.func.name());
+            Some(PredicateError::Unsupported { what, position: None })
+        }
         Expr::ScalarFunction(call) => {
             let volatile = call.func.signature().volatility != Volatility::Immutable;
             let function = || call.func.name().to_owned();

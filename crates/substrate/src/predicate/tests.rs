@@ -512,6 +512,18 @@ fn refusals_are_told_in_words() {
         ("nom = 'x'", "no column `nom` (line 1, column 1); the columns are `row`"),
         ("Age", "the condition is of type Int32, not true or false; compare it with something"),
         ("seen < now()", "`now` depends on more than the row, so that a repeated request"),
+        (
+            "repeat(name, 1000000000) = ''",
+            "a condition cannot have `repeat`: its result may be of any size",
+        ),
+        (
+            "length(lpad(name, 2000000000)) = 3",
+            "a condition cannot have `lpad`: its result may be of any size",
+        ),
+        (
+            "array_length(range(1, 2000000000)) = 3",
+            "a condition cannot have `range`: its result may be of any size",
+        ),
         ("exists (select 1)", "a condition cannot have a query: `EXISTS (SELECT 1)` (line 1"),
         ("count(Age) > 1", "a condition cannot have `count(Age)`: only the row itself"),
         ("Age = 'old'", "the condition has no type: Received literal Utf8(\"old\") and could not"),
