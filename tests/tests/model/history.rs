@@ -3,13 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use graphwrite_coordinator::{CommitInfo, Graph, OperationOutcome, OutcomeRequest, Severity};
+use graphwrite_coordinator::{
+    CommitInfo, DiffRequest, Graph, OperationOutcome, OutcomeRequest, Severity,
+};
 
-use super::machine::{Entry, Machine, recover};
+use super::machine::{Entry, Machine, recover, sorted};
 use super::request::Request;
 use super::shape::Table;
 use super::state::State;
 use crate::judge::open_impatient;
+use crate::world::rows_of;
 
 impl Machine {
     /// Judges the graph and its history.
@@ -20,6 +23,7 @@ impl Machine {
         self.check_rows(&fresh, "in the end").await;
         self.check_log(&fresh.log(usize::MAX).await.expect("a log"));
         self.check_outcomes(&fresh).await;
+        self.check_states(&fresh).await;
         let left = self.store.list("_recovery").await.expect("a listing");
         assert!(left.is_empty(), "{left:#?}");
         let report = fresh.verify().await.expect("a report");
@@ -38,6 +42,36 @@ impl Machine {
             let outcome = fresh.outcome(request).await.expect("an answer");
             let OperationOutcome::Committed(receipt) = outcome else { panic!("{outcome:#?}") };
             assert_eq!(receipt.commit, Some(entry.commit));
+        }
+    }
+
+    /// Every commit can be read as it was, and differs from the one before it and from the newest in
+    /// what the model says.
+    async fn check_states(&self, fresh: &Graph) {
+        let newest = self.history.last();
+        let mut before: Option<&Entry> = None;
+        for entry in &self.history {
+            let snapshot = fresh.snapshot_at(entry.commit).await.expect("a commit of the history");
+            assert_eq!(sorted(&rows_of(&snapshot).await), entry.state.all(), "{}", entry.commit);
+            self.check_diff(fresh, before, entry).await;
+            self.check_diff(fresh, before, newest.expect("there is one")).await;
+            before = Some(entry);
+        }
+    }
+
+    async fn check_diff(&self, fresh: &Graph, from: Option<&Entry>, to: &Entry) {
+        let nothing = State::default();
+        let (from, before) = (from.map(|it| it.commit), from.map_or(&nothing, |it| &it.state));
+        let request = DiffRequest { to: Some(to.commit), ..DiffRequest::since(from) };
+        let diff = fresh.diff(request).await.expect("a comparison");
+        for table in self.schema.tables {
+            let [added, changed, removed, _] = to.state.counts(before, table, &BTreeSet::new());
+            let told = diff.tables.iter().find(|it| it.name == table.name);
+            let told = told.map(|it| {
+                [&it.rows.added, &it.rows.changed, &it.rows.removed].map(|keys| keys.count)
+            });
+            let told = told.unwrap_or_default();
+            assert_eq!(told, [added, changed, removed], "{} since {from:?}", table.name);
         }
     }
 

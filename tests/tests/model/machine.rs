@@ -236,7 +236,11 @@ pub(super) async fn recover(graph: &Graph) {
 
 /// All rows that a reader sees, sorted. A row that is there twice is listed twice.
 async fn rows(graph: &Graph) -> Vec<Row> {
-    let lines = world::rows(graph).await;
+    sorted(&world::rows(graph).await)
+}
+
+/// The rows of lines by type.
+pub(super) fn sorted(lines: &BTreeMap<String, Vec<String>>) -> Vec<Row> {
     let mut rows: Vec<_> = lines.values().flatten().map(|line| Row::parse(line)).collect();
     rows.sort();
     rows
