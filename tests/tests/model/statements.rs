@@ -21,7 +21,7 @@ pub(super) struct StatementSeed {
 }
 
 pub(super) fn statement() -> impl Strategy<Value = StatementSeed> {
-    let parts = (row(), 0..12_u8, any::<bool>(), prop::bool::weighted(0.85));
+    let parts = (row(), 0..15_u8, any::<bool>(), prop::bool::weighted(0.85));
     parts.prop_map(|(row, verb, cascade, fits)| StatementSeed { row, verb, cascade, fits })
 }
 
