@@ -10,7 +10,7 @@ use super::flows::Act;
 use super::table::{COMES_TO, ENTRY_POINTS, EntryPoint, GUARDED, Protocol};
 use crate::finding::{Finding, Weight};
 
-/// The version of the document that [`json`] makes; it changes when a field changes its meaning or
+/// The version of the document that [`json()`] makes; it changes when a field changes its meaning or
 /// goes away, not when one is added.
 const SCHEMA_VERSION: u32 = 1;
 
