@@ -4,17 +4,17 @@ use graphwrite_coordinator::{
     AuditedDecision, Graph, MemoryStorage, OutcomeRequest, RecoverMode, RecoverRequest, Store,
 };
 use graphwrite_protocol_types::ProcessInstanceId;
-use graphwrite_substrate::Fault;
+use graphwrite_substrate::{Fault, Operation};
 
-use crate::crash::at;
+use crate::crash::at_nth;
 use crate::crash::scenario::{Stage, TWO_EXISTING_UPSERT};
 use crate::judge::impatient;
 use crate::world::{BASE, append, create, reopen};
 
-/// A writer dies after its operation number `k`; another process ends what it left. Says who the
+/// A writer dies after its effect number `nth`; another process ends what it left. Says who the
 /// other one is.
-async fn recovered(stage: &Stage, store: &Store, k: u64) -> (Graph, ProcessInstanceId) {
-    let (client, faults) = store.faulty(at(k, Fault::DieAfter));
+async fn recovered(stage: &Stage, store: &Store, nth: usize) -> (Graph, ProcessInstanceId) {
+    let (client, faults) = store.faulty(at_nth(nth, is_effect, Fault::DieAfter));
     stage.scenario.write(&client).await;
     assert!(faults.is_dead(), "no test passes because nothing happened");
     let options = impatient();
@@ -25,13 +25,11 @@ async fn recovered(stage: &Stage, store: &Store, k: u64) -> (Graph, ProcessInsta
     (other, instance)
 }
 
-/// The number of the last effect of the scenario's write.
-async fn effects(stage: &Stage) -> Vec<u64> {
-    let log = stage.operations().await;
-    let effects = log.operations().filter(|operation| {
-        operation.path.starts_with("tables/") && operation.path.ends_with(".manifest")
-    });
-    effects.map(|operation| operation.number).collect()
+/// The effects of the write that the tests recover from; it has two.
+const EFFECTS: usize = 2;
+
+fn is_effect(operation: &Operation) -> bool {
+    operation.path.starts_with("tables/") && operation.path.ends_with(".manifest")
 }
 
 #[tokio::test]
@@ -46,8 +44,7 @@ async fn a_write_that_went_well_is_history_and_no_audit() {
 async fn a_commit_that_another_process_published_names_it() {
     let stage = Stage::of(TWO_EXISTING_UPSERT).await;
     let store = Store::memory(&stage.base.fork());
-    let last = *effects(&stage).await.last().unwrap();
-    let (graph, instance) = recovered(&stage, &store, last).await;
+    let (graph, instance) = recovered(&stage, &store, EFFECTS).await;
     let audit = graph.audit(10).await.unwrap();
     let [entry] = &audit[..] else { panic!("{audit:?}") };
     let head = graph.log(1).await.unwrap().remove(0);
@@ -64,8 +61,7 @@ async fn a_commit_that_another_process_published_names_it() {
 async fn an_abort_says_who_decided_and_what_was_missing_and_its_end_follows() {
     let stage = Stage::of(TWO_EXISTING_UPSERT).await;
     let store = Store::memory(&stage.base.fork());
-    let first = effects(&stage).await[0];
-    let (graph, instance) = recovered(&stage, &store, first).await;
+    let (graph, instance) = recovered(&stage, &store, 1).await;
     let audit = graph.audit(10).await.unwrap();
     let [end, abort] = &audit[..] else { panic!("{audit:?}") };
     assert_eq!((end.decision.name(), abort.decision.name()), ("rolled_back", "aborted"));
@@ -79,8 +75,7 @@ async fn an_abort_says_who_decided_and_what_was_missing_and_its_end_follows() {
 async fn a_complete_attempt_of_a_sealed_operation_is_aborted_because_of_the_seal() {
     let stage = Stage::of(TWO_EXISTING_UPSERT).await;
     let store = Store::memory(&stage.base.fork());
-    let last = *effects(&stage).await.last().unwrap();
-    let (client, faults) = store.faulty(at(last, Fault::DieAfter));
+    let (client, faults) = store.faulty(at_nth(EFFECTS, is_effect, Fault::DieAfter));
     stage.scenario.write(&client).await;
     assert!(faults.is_dead());
     let graph = Graph::open(store.reopened(), impatient()).await.unwrap();

@@ -5,7 +5,7 @@ use graphwrite_coordinator::{Graph, LoadMode, MemoryStorage, Store};
 use graphwrite_protocol_types::WriteOutcome;
 use graphwrite_substrate::{Fault, Operation, OperationKind};
 
-use crate::crash::at;
+use crate::crash::at_nth;
 use crate::crash::scenario::{Stage, TWO_EXISTING_UPSERT, TWO_FIRST_APPEND};
 use crate::judge::{check_answer, judge, open_impatient};
 use crate::world::{load, own_process};
@@ -21,19 +21,13 @@ const OBJECTS: [(&str, IsIt); 3] = [
     }),
 ];
 
-/// The number of the first durable operation on such an object.
-async fn number_of(stage: &Stage, is_it: IsIt) -> u64 {
-    let log = stage.operations().await;
-    log.operations().find(|it| is_it(it)).expect("every write has one").number
-}
-
 #[tokio::test]
 async fn a_write_whose_answer_was_lost_knows_its_own_work_again() {
     for scenario in [TWO_EXISTING_UPSERT, TWO_FIRST_APPEND] {
         let stage = Stage::of(scenario).await;
         for (what, is_it) in OBJECTS {
             let store = Store::memory(&stage.base.fork());
-            let (client, faults) = store.faulty(at(number_of(&stage, is_it).await, Fault::LoseAck));
+            let (client, faults) = store.faulty(at_nth(1, is_it, Fault::LoseAck));
             let (writer, heard) = stage.scenario.write(&client).await;
             assert!(faults.log().0.iter().any(|it| it.fault == Fault::LoseAck));
             let receipt = heard.receipt();
@@ -62,15 +56,15 @@ async fn a_write_that_cannot_look_after_its_lost_answer_says_that_it_does_not_kn
 async fn blinded(stage: &Stage, what: &str, is_it: IsIt) -> bool {
     let storage = stage.base.fork();
     let store = Store::memory(&storage);
-    let number = number_of(stage, is_it).await;
-    let (client, faults) = store.faulty(at(number, Fault::DieAfter));
+    let (client, faults) = store.faulty(at_nth(1, is_it, Fault::DieAfter));
     let (_, heard) = stage.scenario.write(&client).await;
     assert!(faults.is_dead());
     let left = paths(&storage).await;
     let logged = faults.log();
     let deleted = logged.operations().filter(|it| it.kind == OperationKind::Delete).count();
     assert_eq!(deleted, 0, "{what}: nothing is deleted by who does not know");
-    for operation in logged.operations().take(number as usize) {
+    let lost = logged.operations().position(is_it).expect("it was asked for");
+    for operation in logged.operations().take(lost + 1) {
         let is_there = left.contains(&operation.path);
         assert!(is_there, "{what}: `{}` stays", operation.path);
     }
@@ -106,8 +100,7 @@ async fn an_answer_that_is_lost_because_another_process_was_faster_is_a_true_con
     let stage = Stage::of(TWO_EXISTING_UPSERT).await;
     for (what, is_it) in OBJECTS {
         let store = Store::memory(&stage.base.fork());
-        let number = number_of(&stage, is_it).await;
-        let (client, mut held) = store.holding(nth_durable(number));
+        let (client, mut held) = store.holding(first(is_it));
         let writer = Graph::open(client, own_process()).await.unwrap();
         let writing = tokio::spawn({
             let writer = writer.clone();
@@ -135,11 +128,11 @@ async fn an_answer_that_is_lost_because_another_process_was_faster_is_a_true_con
     }
 }
 
-fn nth_durable(number: u64) -> impl Fn(&Operation) -> bool {
-    let asked = std::sync::atomic::AtomicU64::new(0);
+fn first(is_it: IsIt) -> impl Fn(&Operation) -> bool {
+    let is_over = std::sync::atomic::AtomicBool::new(false);
     move |operation| {
-        let step = u64::from(operation.kind.is_durable());
-        let at = asked.fetch_add(step, std::sync::atomic::Ordering::SeqCst) + step;
-        step == 1 && at == number
+        is_it(operation)
+            && operation.kind.is_durable()
+            && !is_over.swap(true, std::sync::atomic::Ordering::SeqCst)
     }
 }

@@ -5,19 +5,17 @@ use graphwrite_coordinator::{Graph, Store};
 use graphwrite_protocol_types::{Answer, WriteOutcome};
 use graphwrite_substrate::{Fault, Operation, OperationKind};
 
-use crate::crash::at;
+use crate::crash::at_nth;
 use crate::crash::scenario::{Stage, TWO_EXISTING_UPSERT};
 use crate::judge::{Case, Heard, impatient, judge, open_impatient};
 use crate::request::{Terms, append};
 
 /// A storage whose writer died when one of its two effects had landed.
 async fn half_done(stage: &Stage) -> Store {
-    let log = stage.operations().await;
     let is_effect =
-        |it: &&Operation| it.path.starts_with("tables/") && it.path.ends_with(".manifest");
-    let first = log.operations().find(is_effect).expect("an effect").number;
+        |it: &Operation| it.path.starts_with("tables/") && it.path.ends_with(".manifest");
     let storage = stage.base.fork();
-    let (client, faults) = Store::memory(&storage).faulty(at(first, Fault::DieAfter));
+    let (client, faults) = Store::memory(&storage).faulty(at_nth(1, is_effect, Fault::DieAfter));
     stage.scenario.write(&client).await;
     assert!(faults.is_dead());
     Store::memory(&storage)
