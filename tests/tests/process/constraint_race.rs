@@ -44,6 +44,54 @@ fn an_edge_and_an_overwrite_that_takes_its_end_away_are_never_both_there() {
     one_wins(&persons(), [overwrite, appends(edge, "endpoint")], after);
 }
 
+fn refused(end: &super::program::Run, rule: &str) {
+    let error = end.error();
+    assert_eq!(text(&error, "code"), "invalid_input", "{error:#}");
+    assert_eq!((&error["details"][0]["rule"], &error["effect"]), (&rule.into(), &"none".into()));
+}
+
+fn site_of_persons() -> Site {
+    let site = Site::new();
+    site.load(&persons()).exits(0);
+    site
+}
+
+#[test]
+fn an_edge_and_a_mutation_that_deletes_its_end_are_never_both_there() {
+    let delete = r#"[{"delete":{"type":"Person","key":"p3"}}]"#;
+    let edge = vec![knows("p1", "p3")];
+
+    let site = site_of_persons();
+    let stalled = site.paused_load(&edge, "pre_arm", &[]);
+    site.mutate(delete).exits(0);
+    refused(&stalled.release().exits(5), "endpoint");
+    site.at_rest_with(&persons()[..2]);
+
+    let site = site_of_persons();
+    let stalled = site.paused_mutation(delete, "pre_arm");
+    site.load(&edge).exits(0);
+    refused(&stalled.release().exits(5), "referenced");
+    site.at_rest_with(&all(&[persons(), edge]));
+}
+
+#[test]
+fn a_cascade_takes_the_edge_that_was_faster_and_keeps_out_the_one_that_is_late() {
+    let delete = r#"[{"delete":{"type":"Person","key":"p3","cascade":true}}]"#;
+    let edge = vec![knows("p1", "p3")];
+
+    let site = site_of_persons();
+    let stalled = site.paused_mutation(delete, "pre_arm");
+    site.load(&edge).exits(0);
+    assert!(stalled.release().exits(0).json()["restarts"].as_u64().unwrap() > 0);
+    site.at_rest_with(&persons()[..2]);
+
+    let site = site_of_persons();
+    let stalled = site.paused_load(&edge, "pre_arm", &[]);
+    site.mutate(delete).exits(0);
+    refused(&stalled.release().exits(5), "endpoint");
+    site.at_rest_with(&persons()[..2]);
+}
+
 #[test]
 fn two_rows_with_one_unique_value_are_never_both_there() {
     let row = |slug: &str| {

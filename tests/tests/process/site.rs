@@ -159,6 +159,19 @@ impl Site {
         Paused::start(&self.load_args(&data, more), point, self.fresh("release"))
     }
 
+    /// A mutation by these statements, a JSON array.
+    pub(super) fn mutate(&self, statements: &str) -> Run {
+        let file = self.file(&[statements.to_owned()]);
+        run(&mut command(&["mutate", self.graph(), "--file", &file, "--json"]))
+    }
+
+    /// A mutation that waits at `point`.
+    pub(super) fn paused_mutation(&self, statements: &str, point: &str) -> Paused {
+        let file = self.file(&[statements.to_owned()]);
+        let args = ["mutate", self.graph(), "--file", &file, "--json"];
+        Paused::start(&args, point, self.fresh("release"))
+    }
+
     /// An `init` that waits at `point`.
     pub(super) fn paused_init(&self, point: &str) -> Paused {
         let schema = self.schema();
