@@ -1,4 +1,4 @@
-//! Why a load could not be planned or performed. Nothing here is an outcome: conflicts are values.
+//! Why a write could not be planned or performed. Nothing here is an outcome: conflicts are values.
 
 use arrow_schema::ArrowError;
 use graphwrite_protocol_types::{Answer, AttemptId, PlanInvalid, SchemaHash};
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::input::{InputError, LimitExceeded, RowsError, SourceError, TempError, Violations};
 
-/// A load could not be planned. No HEAD has moved; staged files that nothing names may be left.
+/// A write could not be planned. No HEAD has moved; staged files that nothing names may be left.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PrepareError {

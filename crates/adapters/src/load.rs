@@ -17,7 +17,7 @@ use crate::change::{Changes, TableChange};
 use crate::digest::request_digest;
 use crate::error::PrepareError;
 use crate::input::{LoadInput, RowsError, TableInput, quoted};
-use crate::prepare::{PrepareContext, Signature, WritePlan, admit, judge, plan};
+use crate::prepare::{PrepareContext, Signature, WritePlan, judge, plan, probed};
 use crate::probe::{BaseTables, all};
 use crate::validate::{PostImage, Review};
 
@@ -138,7 +138,7 @@ async fn append<'a>(
     let changes: Vec<_> = input.tables.iter().map(new).collect();
     let (schema, errors_max) = (context.schema, input.errors_max);
     let review = Review::of(PostImage { schema, tables: &changes, errors_max })?;
-    admit(&review, context, tables, read_set).await?;
+    probed(review.tables(), context, tables, read_set).await?;
     let tables = &*tables;
     let at_once = keep_keys(input) && review.is_light();
     let taken = input.tables.iter().map(|table| async move {

@@ -104,18 +104,8 @@ impl PrepareContext<'_> {
     }
 }
 
-/// Opens the tables that a review asks and makes them members of the read set, the absent ones too: a
-/// row that appears there may change the answer.
-pub(crate) async fn admit(
-    review: &Review<'_>,
-    context: &PrepareContext<'_>,
-    tables: &mut BaseTables<'_>,
-    read_set: &mut ReadSet,
-) -> Result<(), PrepareError> {
-    probed(review.tables(), context, tables, read_set).await
-}
-
-/// Opens tables and makes them members of the read set.
+/// Opens tables and makes them members of the read set, the absent ones too: a row that appears there
+/// may change the answer.
 pub(crate) async fn probed(
     asked: impl IntoIterator<Item = TableIdentity>,
     context: &PrepareContext<'_>,
@@ -138,7 +128,7 @@ pub(crate) async fn judge(
     read_set: &mut ReadSet,
 ) -> Result<(), PrepareError> {
     let review = Review::of(PostImage { schema: context.schema, tables: changes, errors_max })?;
-    admit(&review, context, tables, read_set).await?;
+    probed(review.tables(), context, tables, read_set).await?;
     Ok(Box::pin(review.faults(tables)).await?.into_result()?)
 }
 
