@@ -4,6 +4,7 @@
 mod bans;
 mod features;
 mod files;
+mod mentions;
 mod papers;
 
 use crate::failure::Failure;
@@ -36,5 +37,6 @@ fn sources(tree: &Tree) -> Vec<Finding> {
     let mut findings = tree.broken.clone();
     findings.extend(files::check(tree));
     findings.extend(bans::check(tree));
+    findings.extend(mentions::check(tree));
     findings
 }
