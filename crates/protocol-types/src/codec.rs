@@ -1,11 +1,14 @@
-//! Bytes of the recovery records: magic, kind, record version, identity domain, postcard body,
+//! Bytes of the control records: magic, kind, record version, identity domain, postcard body,
 //! checksum. Decoding is total: any bytes give a value or a typed error (docs/format.md).
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::{Alive, AttemptId, Confirm, IdentityDomain, Intent};
+use crate::{
+    Alive, AttemptId, BranchName, Confirm, IdentityDomain, Intent, NameBegun, NameDecided,
+    NameDeleted,
+};
 
 const MAGIC: [u8; 4] = *b"GWCR";
 const HEADER_BYTES: usize = 4 + 1 + 2 + 16;
@@ -49,6 +52,49 @@ impl ControlRecord for Alive {
 
     fn attempt(&self) -> AttemptId {
         self.attempt
+    }
+}
+
+/// A record of what a branch name means, in an object that is named after the name and a number.
+pub trait NameRecord: Serialize + DeserializeOwned {
+    /// The record's kind byte.
+    const KIND: u8;
+    /// The word used in messages.
+    const NAME: &'static str;
+    /// The last part of the object's name.
+    const SUFFIX: &'static str;
+
+    /// The branch name and the number that the object's path carries.
+    fn place(&self) -> (&BranchName, u64);
+}
+
+impl NameRecord for NameBegun {
+    const KIND: u8 = 4;
+    const NAME: &'static str = "branch begin";
+    const SUFFIX: &'static str = "begin";
+
+    fn place(&self) -> (&BranchName, u64) {
+        (&self.name, self.number)
+    }
+}
+
+impl NameRecord for NameDecided {
+    const KIND: u8 = 5;
+    const NAME: &'static str = "branch decision";
+    const SUFFIX: &'static str = "decided";
+
+    fn place(&self) -> (&BranchName, u64) {
+        (&self.name, self.number)
+    }
+}
+
+impl NameRecord for NameDeleted {
+    const KIND: u8 = 6;
+    const NAME: &'static str = "branch deletion";
+    const SUFFIX: &'static str = "deleted";
+
+    fn place(&self) -> (&BranchName, u64) {
+        (&self.name, self.number)
     }
 }
 
@@ -115,6 +161,16 @@ pub enum CodecError {
         /// The attempt in the record.
         found: AttemptId,
     },
+    /// The object's path and the record inside disagree.
+    #[error("the object is named after {named} but holds the {record} of {found}")]
+    Place {
+        /// The expected kind of record.
+        record: &'static str,
+        /// The branch name and number in the path.
+        named: String,
+        /// The branch name and number in the record.
+        found: String,
+    },
     /// The body does not decode.
     #[error("the body of the {record} record does not decode")]
     Body {
@@ -141,17 +197,18 @@ pub fn encode<R: ControlRecord>(
     domain: IdentityDomain,
     record: &R,
 ) -> Result<Vec<u8>, EncodeError> {
-    let body = postcard::to_stdvec(record)
-        .map_err(|error| EncodeError { record: R::NAME, reason: error.to_string() })?;
-    let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len() + CHECKSUM_BYTES);
-    bytes.extend_from_slice(&MAGIC);
-    bytes.push(R::KIND);
-    bytes.extend_from_slice(&RECORD_VERSION.to_le_bytes());
-    bytes.extend_from_slice(&domain.as_u128().to_le_bytes());
-    bytes.extend_from_slice(&body);
-    let checksum = checksum(&bytes);
-    bytes.extend_from_slice(&checksum);
-    Ok(bytes)
+    framed(domain, R::KIND, R::NAME, record)
+}
+
+/// The bytes of a name's `record` in the graph `domain`.
+///
+/// # Errors
+/// As for [`encode`].
+pub fn encode_name_record<R: NameRecord>(
+    domain: IdentityDomain,
+    record: &R,
+) -> Result<Vec<u8>, EncodeError> {
+    framed(domain, R::KIND, R::NAME, record)
 }
 
 /// Reads the record of attempt `named` in the graph `domain`.
@@ -164,16 +221,62 @@ pub fn decode<R: ControlRecord>(
     bytes: &[u8],
 ) -> Result<R, CodecError> {
     let record = R::NAME;
-    let content = checked_content(record, bytes)?;
-    let (header, body) = content.split_at(HEADER_BYTES);
-    check_header::<R>(domain, header)?;
-    let (value, rest): (R, &[u8]) =
-        postcard::take_from_bytes(body).map_err(|_| CodecError::Body { record })?;
-    if !rest.is_empty() {
-        return Err(CodecError::Body { record });
-    }
+    let value: R = unframed(domain, R::KIND, record, bytes)?;
     let found = value.attempt();
     if found == named { Ok(value) } else { Err(CodecError::Name { record, named, found }) }
+}
+
+/// Reads the record of number `number` of the branch name `name` in the graph `domain`.
+///
+/// # Errors
+/// What is wrong with the bytes, the outermost fault first.
+pub fn decode_name_record<R: NameRecord>(
+    domain: IdentityDomain,
+    name: &BranchName,
+    number: u64,
+    bytes: &[u8],
+) -> Result<R, CodecError> {
+    let record = R::NAME;
+    let value: R = unframed(domain, R::KIND, record, bytes)?;
+    if value.place() == (name, number) {
+        return Ok(value);
+    }
+    let text = |(name, number): (&BranchName, u64)| format!("`{name}` number {number}");
+    let (named, found) = (text((name, number)), text(value.place()));
+    Err(CodecError::Place { record, named, found })
+}
+
+fn framed(
+    domain: IdentityDomain,
+    kind: u8,
+    record: &'static str,
+    value: &impl Serialize,
+) -> Result<Vec<u8>, EncodeError> {
+    let body = postcard::to_stdvec(value)
+        .map_err(|error| EncodeError { record, reason: error.to_string() })?;
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len() + CHECKSUM_BYTES);
+    bytes.extend_from_slice(&MAGIC);
+    bytes.push(kind);
+    bytes.extend_from_slice(&RECORD_VERSION.to_le_bytes());
+    bytes.extend_from_slice(&domain.as_u128().to_le_bytes());
+    bytes.extend_from_slice(&body);
+    let checksum = checksum(&bytes);
+    bytes.extend_from_slice(&checksum);
+    Ok(bytes)
+}
+
+fn unframed<T: DeserializeOwned>(
+    domain: IdentityDomain,
+    kind: u8,
+    record: &'static str,
+    bytes: &[u8],
+) -> Result<T, CodecError> {
+    let content = checked_content(record, bytes)?;
+    let (header, body) = content.split_at(HEADER_BYTES);
+    check_header(domain, kind, record, header)?;
+    let (value, rest): (T, &[u8]) =
+        postcard::take_from_bytes(body).map_err(|_| CodecError::Body { record })?;
+    if rest.is_empty() { Ok(value) } else { Err(CodecError::Body { record }) }
 }
 
 fn checked_content<'a>(record: &'static str, bytes: &'a [u8]) -> Result<&'a [u8], CodecError> {
@@ -187,14 +290,15 @@ fn checked_content<'a>(record: &'static str, bytes: &'a [u8]) -> Result<&'a [u8]
     if checksum(content) == found { Ok(content) } else { Err(CodecError::Checksum { record }) }
 }
 
-fn check_header<R: ControlRecord>(
+fn check_header(
     expected: IdentityDomain,
+    kind: u8,
+    record: &'static str,
     header: &[u8],
 ) -> Result<(), CodecError> {
-    let record = R::NAME;
-    let kind = header[4];
-    if kind != R::KIND {
-        return Err(CodecError::Kind { record, found: kind });
+    let found = header[4];
+    if found != kind {
+        return Err(CodecError::Kind { record, found });
     }
     let found = u16::from_le_bytes([header[5], header[6]]);
     if found != RECORD_VERSION {

@@ -127,9 +127,13 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// The version slot that the effect takes first.
+    /// The version slot that the effect takes first. A created ref starts at the version that it was
+    /// made of, which only its steps say.
     pub fn first_version(&self) -> u64 {
         match &self.pre {
+            PreState::Absent if self.kind == EffectKind::CreateRef => {
+                self.steps.first().map_or(1, PlannedStep::version)
+            }
             PreState::Absent => 1,
             PreState::At(pin) => pin.version + 1,
         }

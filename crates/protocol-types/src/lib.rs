@@ -1,6 +1,7 @@
 //! The objects of the write protocol (RFC-022 section 2). They hold data and pure rules; they know
 //! no async runtime, no Lance and no object store.
 
+mod branch_name;
 mod codec;
 mod delta;
 mod effect;
@@ -8,6 +9,8 @@ mod env;
 mod failpoint;
 mod ids;
 mod intent;
+mod name_records;
+mod name_state;
 mod outcome;
 mod owner;
 mod permit;
@@ -20,7 +23,11 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
-pub use codec::{CodecError, ControlRecord, EncodeError, RECORD_VERSION, decode, encode};
+pub use branch_name::{BranchName, BranchSelector, InvalidBranchName};
+pub use codec::{
+    CodecError, ControlRecord, EncodeError, NameRecord, RECORD_VERSION, decode, decode_name_record,
+    encode, encode_name_record,
+};
 pub use delta::{
     Confirmation, HeadChange, LineageIntent, ManifestDelta, NextHead, Parents, PinSlot,
     RecoveryPlan, SchemaChange, TableSummary, WriterKind,
@@ -35,6 +42,13 @@ pub use ids::{
     ProcessInstanceId, StableTableId, TableIdentity,
 };
 pub use intent::{Alive, Confirm, Footprint, Intent};
+pub use name_records::{
+    Ancestor, ForkPoint, LiveBranch, NameBegun, NameDecided, NameDeleted, NameVerdict,
+};
+pub use name_state::{
+    BegunFact, DecidedFact, NameFacts, NameRights, NameState, OthersMay, PhysicalFact, Remains,
+    RootedBy, Unfinished, Wholeness,
+};
 pub use outcome::{
     Answer, Conflict, Contention, Receipt, Recovered, RecoveredHow, Unknown, Unresolved,
     WriteOutcome,

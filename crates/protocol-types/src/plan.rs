@@ -91,6 +91,11 @@ impl PreparedWrite {
         let member = member.ok_or(PlanInvalid::NotInReadSet { identity })?;
         let captured = member.head.live().map(|head| &head.pin);
         let pinned = match &effect.pre {
+            // The ref is made of the captured version, so that is where its steps start.
+            PreState::Absent if effect.kind == EffectKind::CreateRef => {
+                let made_of = effect.steps.first().map(|step| step.read_version);
+                made_of.is_some() && captured.map(|pin| pin.version) == made_of
+            }
             PreState::Absent => effect.kind.has_unique_name(),
             PreState::At(pin) => captured == Some(pin),
         };

@@ -51,6 +51,17 @@ impl NativeBranch {
         Self(format!("{slug}.{attempt}"))
     }
 
+    /// The attempt that made the branch; none for main.
+    pub fn attempt(&self) -> Option<AttemptId> {
+        let (_, attempt) = self.0.rsplit_once('.')?;
+        attempt.parse().ok()
+    }
+
+    /// The ref of `__manifest` that the branch is.
+    pub fn physical_ref(&self) -> PhysicalRef {
+        if self.is_main() { PhysicalRef::Main } else { PhysicalRef::Named(self.0.clone()) }
+    }
+
     /// The name as Lance knows it.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -75,6 +86,28 @@ pub enum RefIdentifier {
     Main(IdentityDomain),
     /// Lance's `BranchIdentifier`: the versions and identifiers along the chain of forks.
     Native(Vec<(u64, String)>),
+}
+
+impl RefIdentifier {
+    /// The identity of a ref that `attempt` makes of version `version` of this one. It follows from
+    /// the attempt, so that it is known before the ref is made, and equal for all who complete it.
+    pub fn forked(&self, version: u64, attempt: AttemptId) -> Self {
+        let mut mapping = match self {
+            Self::Main(_) => Vec::new(),
+            Self::Native(mapping) => mapping.clone(),
+        };
+        mapping.push((version, format!("{:032x}", attempt.as_u128())));
+        Self::Native(mapping)
+    }
+
+    /// The version of its origin that the ref was made of; 0 for a main ref. All that is younger was
+    /// made on the ref itself.
+    pub fn forked_at(&self) -> u64 {
+        match self {
+            Self::Main(_) => 0,
+            Self::Native(mapping) => mapping.last().map_or(0, |(version, _)| *version),
+        }
+    }
 }
 
 /// One incarnation of a branch of the graph.
@@ -109,6 +142,13 @@ pub enum PhysicalRef {
     Main,
     /// A ref of that name; the name is unique to the attempt that made it.
     Named(String),
+}
+
+impl PhysicalRef {
+    /// The ref that the first write of a branch to a table makes (K4).
+    pub fn of_first_write(attempt: AttemptId) -> Self {
+        Self::Named(format!("t-{attempt}"))
+    }
 }
 
 impl fmt::Display for PhysicalRef {
@@ -161,6 +201,16 @@ impl TxUuid {
     /// The commit that takes back the landed prefix of `effect` (K3).
     pub fn restore(attempt: AttemptId, effect: u32) -> Self {
         Self(format!("{attempt}-e{effect}-restore"))
+    }
+
+    /// The commit that makes the ref of `effect` out of a version of another ref.
+    pub fn fork(attempt: AttemptId, effect: u32) -> Self {
+        Self(format!("{attempt}-e{effect}-fork"))
+    }
+
+    /// The commit that makes the native branch of `attempt`.
+    pub fn native_branch(attempt: AttemptId) -> Self {
+        Self(format!("{attempt}-branch"))
     }
 
     /// A commit of the manifest. `nonce` keeps two actors apart that decide for one attempt.

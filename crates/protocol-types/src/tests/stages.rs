@@ -129,3 +129,32 @@ fn an_output_slot_is_bound_to_the_confirmed_version() {
     let NextHead::Live { pin: slot, .. } = &bound.heads[1].next else { panic!("live") };
     assert_eq!(*slot, PinSlot::Exact(pin(3, "inline")));
 }
+
+/// The first write of a branch to table 1: its ref is made of the captured version 4.
+fn first_write() -> PreparedWrite {
+    let mut plan = write();
+    plan.effects.truncate(1);
+    plan.delta.heads.truncate(1);
+    let effect = &mut plan.effects[0];
+    effect.target.physical_ref = PhysicalRef::of_first_write(plan.attempt);
+    (effect.pre, effect.kind) = (PreState::Absent, EffectKind::CreateRef);
+    plan
+}
+
+#[test]
+fn a_created_ref_starts_at_the_captured_version() {
+    assert_eq!(first_write().effects[0].first_version(), 5);
+    assert!(Prepared::new(first_write(), ()).is_ok());
+    let mut plan = first_write();
+    plan.effects[0].steps[0].read_version = 3;
+    let refused = Prepared::new(plan, ()).map(drop);
+    assert_eq!(refused, Err(PlanInvalid::PreStateNotPinned { effect: 0 }));
+}
+
+#[test]
+fn a_ref_cannot_be_made_of_a_table_that_was_never_loaded() {
+    let mut plan = write();
+    plan.effects[1].kind = EffectKind::CreateRef;
+    let refused = Prepared::new(plan, ()).map(drop);
+    assert_eq!(refused, Err(PlanInvalid::PreStateNotPinned { effect: 1 }));
+}
