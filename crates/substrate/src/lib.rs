@@ -8,8 +8,10 @@ mod handler;
 mod intents;
 mod layers;
 mod marking;
+mod names;
 mod objects;
 mod predicate;
+mod refs;
 mod scan;
 mod slot;
 mod staging;
@@ -30,8 +32,15 @@ pub use layers::{
     Fault, FaultHandle, Held, HoldHandle, LoggedOperation, Operation, OperationKind, OperationLog,
     RequestCounter, RequestCounts,
 };
+pub use names::{
+    AllNames, LookedAt, NameError, NameListing, NameLook, NameStore, NumberRecords, RecordPut,
+};
 pub use objects::{ObjectEntry, PutOutcome, RawObjects};
 pub use predicate::{Predicate, PredicateError, TextPosition};
+pub use refs::{
+    ClonedRef, Cloning, RefFork, RefProbe, RefRemoval, clone_ref, delete_ref, probe_ref,
+    probe_remains, refs_with_contents, write_ref_contents,
+};
 pub use scan::{BatchStream, RowFilter, ScanRequest};
 pub use slot::{SlotAction, SlotRecord, TableVersion, head, head_expected, read_slot};
 pub use staging::{

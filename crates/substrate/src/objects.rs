@@ -94,6 +94,27 @@ impl RawObjects for Store {
 }
 
 impl Store {
+    /// Creates an object whose bytes nobody else writes unless they mean the same, so that an equal
+    /// object that is found is as good as the writer's own, whatever its path says.
+    pub(crate) async fn put_own(&self, path: &str, bytes: Bytes) -> Result<PutOutcome, StoreError> {
+        let location = object_path(path)?;
+        let put = self.objects().put_opts(&location, bytes.clone().into(), PutMode::Create.into());
+        let doubt = match put.await.map_err(|error| StoreError::of(path, error)) {
+            Ok(_) => return Ok(PutOutcome::Created),
+            Err(refused @ StoreError::Refused { .. }) => return Err(refused),
+            Err(error) => error,
+        };
+        match self.get(path).await {
+            Ok(Some(found)) if found == bytes => Ok(PutOutcome::Created),
+            // Objects are created whole and never replaced, so other bytes prove the loss.
+            Ok(Some(_)) => Ok(PutOutcome::AlreadyExists),
+            _ => match doubt {
+                StoreError::AlreadyExists { .. } => Ok(PutOutcome::AlreadyExists),
+                unknown => Ok(PutOutcome::Unknown(unknown)),
+            },
+        }
+    }
+
     async fn reads_back_as(&self, path: &str, bytes: &Bytes) -> bool {
         matches!(self.get(path).await, Ok(Some(found)) if found == *bytes)
     }

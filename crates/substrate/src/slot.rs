@@ -60,6 +60,8 @@ pub struct SlotRecord {
     pub read_version: u64,
     /// What it does.
     pub action: SlotAction,
+    /// Size of the version's manifest in bytes.
+    pub manifest_bytes: u64,
 }
 
 /// The newest version of a ref; none when the dataset or the ref is absent. One listing, one read.
@@ -155,6 +157,7 @@ async fn read_at(
     if !is_whole(&bytes) {
         return Err(SubstrateError::cut_off("reading a slot", path));
     }
+    let manifest_bytes = bytes.len() as u64;
     let decoded = whole(transaction_of(store, base, bytes.into())).await;
     let transaction =
         decoded.map_err(|error| SubstrateError::engine("reading a slot", path, error))?;
@@ -166,6 +169,7 @@ async fn read_at(
         },
         read_version: transaction.read_version,
         action: action_of(&transaction.operation),
+        manifest_bytes,
     }))
 }
 

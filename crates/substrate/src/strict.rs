@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
-use graphwrite_protocol_types::{CommitPermit, PhysicalRef, TxUuid};
+use graphwrite_protocol_types::{CommitPermit, PhysicalRef, Pin, TxUuid};
 use lance::Dataset;
 use lance::dataset::CommitBuilder;
+use lance::dataset::transaction::Transaction;
 use lance_table::io::commit::CommitHandler;
 use tracing::debug;
 
 use crate::handler::{SlotWrite, StrictHandler};
-use crate::slot::{SlotRecord, unquoted};
+use crate::slot::{SlotRecord, ref_directory, ref_path, unquoted};
 use crate::staging::StagedCommit;
 use crate::tables::{TableHandle, Version};
 use crate::{Cause, Store, SubstrateError, TableVersion, read_slot};
@@ -118,6 +119,46 @@ pub async fn create_dataset(
     slot.judge(handler.slot_write_after(Box::pin(commit)).await).await
 }
 
+/// Makes a ref out of a version of another: lands `transaction`, a clone, as the ref's first version
+/// `clone`. The caller has seen that slot empty: Lance must not see a clone again that has landed.
+///
+/// # Errors
+///
+/// As for [`strict_commit`].
+pub(crate) async fn create_ref(
+    permit: &CommitPermit<'_>,
+    store: &Store,
+    (path, physical_ref): (&str, &PhysicalRef),
+    clone: &Pin,
+    transaction: Transaction,
+) -> Result<Landing, SubstrateError> {
+    let (reason, attempt) = (permit.reason(), permit.attempt());
+    debug!(?reason, %attempt, path, %physical_ref, %clone, "strict clone");
+    let slot = Slot::of_ref(store, (path, physical_ref), clone);
+    let handler = StrictHandler::at(slot.version);
+    let strict: Arc<dyn CommitHandler> = handler.clone();
+    ref_path(path, physical_ref)?;
+    let uri = store.uri_of(&ref_directory(path, physical_ref));
+    let commit = CommitBuilder::new(uri.as_str())
+        .with_session(store.session())
+        .with_commit_handler(strict)
+        .with_max_retries(0)
+        .with_skip_auto_cleanup(true)
+        .use_stable_row_ids(true)
+        .execute(transaction);
+    slot.judge(handler.slot_write_after(Box::pin(commit)).await).await
+}
+
+/// What a clone that is sent again comes to when its slot is found to be taken.
+pub(crate) async fn found_ref(
+    store: &Store,
+    place: (&str, &PhysicalRef),
+    clone: &Pin,
+    found: &SlotRecord,
+) -> Result<Landing, SubstrateError> {
+    Slot::of_ref(store, place, clone).occupied(found).await
+}
+
 fn announce(permit: &CommitPermit<'_>, path: &str, staged: &StagedCommit) {
     let (reason, attempt) = (permit.reason(), permit.attempt());
     debug!(?reason, %attempt, path, uuid = %staged.uuid(), base = staged.read_version(), "strict commit");
@@ -166,6 +207,16 @@ impl Slot {
             physical_ref: PhysicalRef::Main,
             version: 1,
             uuid: staged.uuid().clone(),
+        }
+    }
+
+    fn of_ref(store: &Store, (path, physical_ref): (&str, &PhysicalRef), clone: &Pin) -> Self {
+        Self {
+            store: store.clone(),
+            path: path.to_owned(),
+            physical_ref: physical_ref.clone(),
+            version: clone.version,
+            uuid: clone.tx_uuid.clone(),
         }
     }
 

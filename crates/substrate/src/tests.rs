@@ -3,8 +3,10 @@
 
 mod changes;
 mod creation;
+mod forks;
 mod intents;
 mod layers;
+mod names;
 mod objects;
 mod refs;
 mod removal;

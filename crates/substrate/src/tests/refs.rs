@@ -1,46 +1,20 @@
 //! Refs beside main: a clone of a version, with files of its own and files of the version.
 
 use graphwrite_protocol_types::PhysicalRef;
-use lance::dataset::CommitBuilder;
-use lance::dataset::transaction::{Operation, Transaction};
 
+use super::forks::{first_write, fork};
 use super::world::*;
-use crate::handler::StrictHandler;
 use crate::*;
 
 fn named() -> PhysicalRef {
-    PhysicalRef::Named(format!("t-{}", attempt()))
-}
-
-/// Makes the ref out of version 1 of main.
-async fn fork(store: &Store) -> TableHandle {
-    let transaction = Transaction {
-        read_version: 0,
-        uuid: uuid(1).as_str().to_owned(),
-        operation: Operation::Clone {
-            is_shallow: true,
-            ref_name: None,
-            ref_version: 1,
-            ref_path: store.uri_of(TABLE),
-            branch_name: Some(named().to_string()),
-        },
-        tag: None,
-        transaction_properties: None,
-    };
-    let uri = store.uri_of(&format!("{TABLE}/tree/{}", named()));
-    let commit = CommitBuilder::new(uri.as_str())
-        .with_session(store.session())
-        .with_commit_handler(StrictHandler::at(1))
-        .execute(transaction);
-    Box::pin(commit).await.unwrap();
-    TableHandle::open(store, TABLE, &named(), Version::Latest).await.unwrap()
+    PhysicalRef::of_first_write(attempt())
 }
 
 #[tokio::test]
 async fn a_ref_starts_at_the_version_it_was_made_of_and_moves_alone() {
     let store = memory();
     create(&store, &[("a", 1)]).await;
-    let forked = fork(&store).await;
+    let forked = fork(&store, &first_write(1)).await;
     assert_eq!(forked.version(), 1);
     let staged = stage_append(&forked, rows(&[("b", 2)]), uuid(2)).await.unwrap();
     let forked = commit(&forked, staged).await;
@@ -54,7 +28,7 @@ async fn a_ref_starts_at_the_version_it_was_made_of_and_moves_alone() {
 async fn commits_on_a_ref_are_strict() {
     let store = memory();
     create(&store, &[("a", 1)]).await;
-    let forked = fork(&store).await;
+    let forked = fork(&store, &first_write(1)).await;
     commit(&forked, stage_fence(1, uuid(3))).await;
     let staged = stage_append(&forked, rows(&[("b", 2)]), uuid(2)).await.unwrap();
     let refused = strict_commit(&permit(), &forked, staged).await.unwrap();
@@ -65,7 +39,7 @@ async fn commits_on_a_ref_are_strict() {
 async fn files_that_a_ref_inherits_are_found_where_main_has_them() {
     let store = memory();
     let main = create(&store, &[("a", 1), ("b", 2)]).await;
-    let forked = fork(&store).await;
+    let forked = fork(&store, &first_write(1)).await;
     assert_eq!(forked.fragments().unwrap(), main.fragments().unwrap());
     let staged = change(&forked, &["a"], None, uuid(2)).await;
     assert!(staged.new_files()[0].contains(&format!("/tree/{}/", named())));
@@ -83,7 +57,7 @@ async fn a_ref_reads_after_the_graph_has_moved() {
     let (old, new) = (parent.path().join("old"), parent.path().join("new"));
     let store = Store::create_local(&old, Durability::Relaxed).unwrap();
     create(&store, &[("a", 1)]).await;
-    fork(&store).await;
+    fork(&store, &first_write(1)).await;
     std::fs::rename(&old, &new).unwrap();
     let moved = Store::local(&new, Durability::Relaxed).unwrap();
     let forked = TableHandle::open(&moved, TABLE, &named(), Version::Latest).await.unwrap();
@@ -94,7 +68,7 @@ async fn a_ref_reads_after_the_graph_has_moved() {
 async fn the_removal_of_a_dataset_takes_its_refs_along() {
     let store = memory();
     create(&store, &[("a", 1)]).await;
-    fork(&store).await;
+    fork(&store, &first_write(1)).await;
     delete_dataset(&permit(), &store, TABLE).await.unwrap();
     assert_eq!(store.list(TABLE).await.unwrap(), vec![]);
 }
