@@ -55,9 +55,7 @@ pub(crate) fn decided_operation<'a>(
     found: &'a [OutcomeRow],
 ) -> Option<&'a OutcomeRow> {
     found.iter().find(|row| {
-        row.operation == *operation
-            && row.branch_record == base.branch.record
-            && row.decides_operation()
+        row.operation == *operation && row.is_of(&base.branch) && row.decides_operation()
     })
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Stamp {
     /// The manifest version that it will have.
     pub(crate) version: u64,
     pub(crate) branch_record: u64,
+    /// The version at which the branch was made; 0 for main. Heads up to it are inherited.
+    pub(crate) forked_at: u64,
     pub(crate) at_unix_us: u64,
 }
 
@@ -40,7 +42,7 @@ impl HotRows {
         if let Some(schema) = &delta.schema {
             self.apply_schema(schema, delta, version)?;
         }
-        self.apply_heads(&delta.heads, version)?;
+        self.apply_heads(&delta.heads, stamp)?;
         self.check_identities()?;
         let value = GraphHeadRow { commit: Some(commit.commit) };
         self.graph_head = Written { version, value };
@@ -96,8 +98,9 @@ impl HotRows {
     fn apply_heads(
         &mut self,
         changes: &[HeadChange],
-        version: u64,
+        stamp: Stamp,
     ) -> Result<(), InvalidTransition> {
+        let version = stamp.version;
         let mut seen = BTreeSet::new();
         changes.iter().try_for_each(|HeadChange { identity, next }| {
             let identity = *identity;
@@ -109,7 +112,12 @@ impl HotRows {
             if head.value == TableHeadToken::Tombstoned {
                 return Err(InvalidTransition::Tombstoned { identity });
             }
-            *head = Written { version, value: head_after(identity, next)? };
+            let value = head_after(identity, next)?;
+            if head.version <= stamp.forked_at && is_other_version_of_same_ref(&head.value, &value)
+            {
+                return Err(InvalidTransition::InheritedRef { identity });
+            }
+            *head = Written { version, value };
             Ok(())
         })
     }
@@ -246,6 +254,15 @@ fn head_after(
         content: *content,
         table_schema: *table_schema,
     })))
+}
+
+/// A branch commits to its own refs only: of a ref that it has inherited it may keep the version that
+/// it has inherited, and its first write makes a ref of its own (design 01 section 6).
+fn is_other_version_of_same_ref(before: &TableHeadToken, after: &TableHeadToken) -> bool {
+    let (Some(before), Some(after)) = (before.live(), after.live()) else { return false };
+    before.path == after.path
+        && before.physical_ref == after.physical_ref
+        && before.pin != after.pin
 }
 
 /// A fence may be adopted only from the version directly below it.

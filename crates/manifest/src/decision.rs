@@ -102,6 +102,7 @@ impl Ground<'_> {
         Stamp {
             version: self.base.manifest.version + 1,
             branch_record: self.base.branch.record,
+            forked_at: self.base.branch.identifier.forked_at(),
             at_unix_us: self.now_unix_us,
         }
     }

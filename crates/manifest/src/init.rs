@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use futures::future::try_join_all;
 use graphwrite_protocol_types::{
-    AttemptId, CommitPermit, Env, FormatStamp, IdentityDomain, PhysicalRef, Purpose, SchemaChange,
-    TableHeadToken, TableIdentity, TxUuid,
+    AttemptId, BranchToken, CommitPermit, Env, FormatStamp, IdentityDomain, PhysicalRef, Purpose,
+    SchemaChange, TableHeadToken, TableIdentity, TxUuid,
 };
 use graphwrite_substrate::{
     BatchStream, StagedCommit, Store, SubstrateError, create_dataset, head, stage_create,
@@ -77,7 +77,7 @@ impl Manifest {
         let uuid = TxUuid::authority(attempt, env.random_u128());
         let staged = stage(store, &facts, &hot, uuid).await?;
         let state = create(store, attempt, staged, patience, (facts, hot)).await?;
-        Ok(Self::over(store, env, Purpose::Write, state).with_patience(patience))
+        Ok(Self::over(store, env, Purpose::Write, state, None).with_patience(patience))
     }
 }
 
@@ -163,8 +163,11 @@ async fn create(
         Box::pin(create_dataset(&permit, store, MANIFEST_PATH, staged.clone()))
     });
     match verdict.await {
-        Ok(Verdict::Landed(version, table)) => ManifestState::new(facts, hot, &version, table)
-            .map_err(|damage| InitError::Damaged { root: root(), damage }),
+        Ok(Verdict::Landed(version, table)) => {
+            let main = BranchToken::main(facts.domain);
+            ManifestState::new(facts, hot, &version, table, main)
+                .map_err(|damage| InitError::Damaged { root: root(), damage })
+        }
         Ok(Verdict::SlotTaken) => Err(InitError::AlreadyExists { root: root() }),
         Err(LandingFault::NotSent(error)) => Err(lost_while_staging(store, error).await),
         Err(LandingFault::Unknown(cause)) => Err(InitError::Unknown { root: root(), cause }),

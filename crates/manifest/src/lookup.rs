@@ -54,12 +54,33 @@ impl ManifestState {
         self.newest(hot, limit, COMMIT, commits_of, |row| row.manifest_version).await
     }
 
+    /// The commits that the branch's line has after manifest version `version`, newest first: what it
+    /// is ahead of a fork at that version.
+    pub async fn commits_since(&self, version: u64) -> Result<Vec<CommitRow>, ManifestError> {
+        let is_since = |row: &CommitRow| row.manifest_version > version;
+        let mut found: Vec<CommitRow> =
+            self.recent_commits().take_while(|row| is_since(row)).cloned().collect();
+        if found.len() < self.recent_commits().count() {
+            return Ok(found);
+        }
+        for fragment in self.cold_ids().into_iter().rev() {
+            let mut older = commits_of(self.cold_rows(vec![fragment], of_kind(COMMIT)).await?);
+            older.sort_by_key(|row| std::cmp::Reverse(row.manifest_version));
+            let is_all = older.iter().all(is_since);
+            found.extend(older.into_iter().filter(is_since));
+            if !is_all {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
     /// What others than the owners of attempts have decided on this branch, newest first, `limit` at
     /// most: every outcome that is not an owner's own commit.
     pub async fn audit(&self, limit: usize) -> Result<Vec<OutcomeRow>, ManifestError> {
-        let record = self.base().branch.record;
-        let is_audit = move |row: &OutcomeRow| {
-            row.branch_record == record && !matches!(row.kind, OutcomeKind::Committed { .. })
+        let branch = &self.base().branch;
+        let is_audit = |row: &OutcomeRow| {
+            row.is_of(branch) && !matches!(row.kind, OutcomeKind::Committed { .. })
         };
         let hot = self.recent_outcomes().filter(|row| is_audit(row)).take(limit).cloned().collect();
         let audit_of = |rows| outcomes_of(rows).into_iter().filter(is_audit).collect();
@@ -103,8 +124,8 @@ impl ManifestState {
         operation: &OperationId,
         cold: Vec<u64>,
     ) -> Result<Option<OutcomeRow>, ManifestError> {
-        let record = self.base().branch.record;
-        let own = |row: &&OutcomeRow| row.operation == *operation && row.branch_record == record;
+        let branch = &self.base().branch;
+        let own = |row: &&OutcomeRow| row.operation == *operation && row.is_of(branch);
         let mut found: Vec<OutcomeRow> = self.recent_outcomes().filter(own).cloned().collect();
         if !found.iter().any(OutcomeRow::decides_operation) {
             let filter = RowFilter::All(vec![of_kind(OUTCOME), is(OPERATION, operation.as_str())]);

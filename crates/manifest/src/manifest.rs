@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use graphwrite_protocol_types::{Env, NativeBranch, Purpose};
+use graphwrite_protocol_types::{
+    BranchToken, Env, ForkPoint, LiveBranch, NativeBranch, PhysicalRef, Purpose,
+};
 use graphwrite_substrate::Store;
 use parking_lot::Mutex;
 
@@ -19,11 +21,13 @@ pub struct Manifest {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) patience: Patience,
     purpose: Purpose,
+    /// The branch; none for main.
+    branch: Option<Box<LiveBranch>>,
     newest: Mutex<ManifestState>,
 }
 
 impl Manifest {
-    /// Opens the manifest of a branch. A graph whose stamp this build does not understand for
+    /// Opens the manifest of main. A graph whose stamp this build does not understand for
     /// `purpose` is refused before any row is read.
     ///
     /// # Errors
@@ -38,8 +42,31 @@ impl Manifest {
         if !branch.is_main() {
             return Err(OpenError::NoSuchBranch { root: root.into(), branch: branch.clone() });
         }
-        let state = read_newest(store, purpose).await.map_err(|fault| fault.on_open(root))?;
-        Ok(Self::over(store, env, purpose, state))
+        let state = read_newest(store, purpose, None).await.map_err(|fault| fault.on_open(root))?;
+        Ok(Self::over(store, env, purpose, state, None))
+    }
+
+    /// Opens the manifest of an incarnation of a branch. Whether it is what its name means is said
+    /// by the name's records, not here: the native branch of a deleted one opens until it is gone.
+    ///
+    /// # Errors
+    /// As for [`Manifest::open`]; [`OpenError::NoSuchBranch`] when its native branch is gone.
+    pub async fn open_branch(
+        store: &Store,
+        env: Arc<dyn Env>,
+        branch: &LiveBranch,
+        purpose: Purpose,
+    ) -> Result<Self, OpenError> {
+        let root = store.canonical_root();
+        let state = match read_newest(store, purpose, Some(&branch.token)).await {
+            Ok(state) => state,
+            Err(ReadFault::NotAGraph) => {
+                let branch = branch.token.native.clone();
+                return Err(OpenError::NoSuchBranch { root: root.into(), branch });
+            }
+            Err(fault) => return Err(fault.on_open(root)),
+        };
+        Ok(Self::over(store, env, purpose, state, Some(Box::new(branch.clone()))))
     }
 
     pub(crate) fn over(
@@ -47,9 +74,11 @@ impl Manifest {
         env: Arc<dyn Env>,
         purpose: Purpose,
         state: ManifestState,
+        branch: Option<Box<LiveBranch>>,
     ) -> Self {
         let newest = Mutex::new(state);
-        Self { store: store.clone(), env, patience: Patience::default(), purpose, newest }
+        let (store, patience) = (store.clone(), Patience::default());
+        Self { store, env, patience, purpose, branch, newest }
     }
 
     /// The same handle with another patience towards unknown answers.
@@ -60,6 +89,22 @@ impl Manifest {
 
     pub(crate) fn purpose(&self) -> Purpose {
         self.purpose
+    }
+
+    /// What the branch was made of; none for main.
+    pub fn fork(&self) -> Option<&ForkPoint> {
+        self.branch.as_ref().map(|branch| &branch.fork)
+    }
+
+    pub(crate) fn token(&self) -> Option<&BranchToken> {
+        self.branch.as_ref().map(|branch| &branch.token)
+    }
+
+    /// The ref of the manifest's dataset that holds `version` of the branch's line.
+    pub(crate) fn ref_holding(&self, version: u64) -> PhysicalRef {
+        let Some(branch) = &self.branch else { return PhysicalRef::Main };
+        let holder = branch.fork.holder_of(version).unwrap_or(&branch.token.native);
+        holder.physical_ref()
     }
 
     /// The storage.
@@ -77,12 +122,13 @@ impl Manifest {
     /// # Errors
     /// The storage failed, or what it holds is not a manifest that this build reads.
     pub async fn state(&self) -> Result<ManifestState, ManifestError> {
-        let table = open_newest(&self.store).await.map_err(ReadFault::from)?;
+        let own = physical_ref(self.token());
+        let table = open_newest(&self.store, &own).await.map_err(ReadFault::from)?;
         let known = self.known_state();
         if known.version() >= table.version() {
             return Ok(known);
         }
-        let state = read_state(table, self.purpose).await?;
+        let state = read_state(table, self.purpose, self.token()).await?;
         self.remember(&state);
         Ok(state)
     }
@@ -96,6 +142,15 @@ impl Manifest {
     }
 }
 
-async fn read_newest(store: &Store, purpose: Purpose) -> Result<ManifestState, ReadFault> {
-    read_state(open_newest(store).await?, purpose).await
+async fn read_newest(
+    store: &Store,
+    purpose: Purpose,
+    branch: Option<&BranchToken>,
+) -> Result<ManifestState, ReadFault> {
+    let table = open_newest(store, &physical_ref(branch)).await?;
+    read_state(table, purpose, branch).await
+}
+
+fn physical_ref(branch: Option<&BranchToken>) -> PhysicalRef {
+    branch.map_or(PhysicalRef::Main, |branch| branch.native.physical_ref())
 }

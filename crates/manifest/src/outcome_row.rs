@@ -2,7 +2,7 @@
 //! (docs/format.md). It must not know who may write which row.
 
 use graphwrite_protocol_types::{
-    AttemptId, CommitId, OperationId, ProcessInstanceId, RequestDigest,
+    AttemptId, BranchToken, CommitId, OperationId, ProcessInstanceId, RequestDigest,
 };
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +83,13 @@ impl OutcomeRow {
             OutcomeKind::Sealed { reason, .. } => Some(reason),
             _ => None,
         }
+    }
+
+    /// Whether the row was written on this incarnation of a branch. What a branch has inherited from
+    /// its fork is history and decides nothing on it: an incarnation's rows begin after its fork, and
+    /// two branches may have the same record number.
+    pub fn is_of(&self, branch: &BranchToken) -> bool {
+        self.branch_record == branch.record && self.manifest_version > branch.identifier.forked_at()
     }
 
     /// Whether the row decides the operation for good, whatever its other attempts do: it has

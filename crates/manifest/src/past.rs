@@ -1,7 +1,7 @@
 //! The manifest as it was at a commit: the version that the commit's lineage row names, if it is
 //! still there and still that commit. A version number alone is no identity (BLOCKER-05).
 
-use graphwrite_protocol_types::{PhysicalRef, Pin};
+use graphwrite_protocol_types::Pin;
 use graphwrite_substrate::{SubstrateError, TableHandle, Version};
 
 use crate::error::ManifestError;
@@ -36,12 +36,14 @@ impl Manifest {
             return Ok(PastState::Found(known));
         }
         let version = Version::Exact(commit.manifest_version);
-        let opened = TableHandle::open(self.store(), MANIFEST_PATH, &PhysicalRef::Main, version);
+        // A branch has its own versions only from its fork on; the older ones are where it came from.
+        let holder = self.ref_holding(commit.manifest_version);
+        let opened = TableHandle::open(self.store(), MANIFEST_PATH, &holder, version);
         let table = match Box::pin(opened).await {
             Err(SubstrateError::TableNotFound { .. }) => return Ok(PastState::Gone),
             opened => opened.map_err(ReadFault::from)?,
         };
-        let state = read_state(table, self.purpose()).await?;
+        let state = read_state(table, self.purpose(), self.token()).await?;
         if is_state_of(&state, commit) {
             return Ok(PastState::Found(state));
         }

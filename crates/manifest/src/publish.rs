@@ -174,7 +174,8 @@ impl Manifest {
         match verdict.await {
             Ok(Verdict::SlotTaken) => Ok(None),
             Ok(Verdict::Landed(version, table)) => {
-                let landed = ManifestState::new(state.facts().clone(), hot, &version, table)?;
+                let (facts, branch) = (state.facts().clone(), state.base().branch.clone());
+                let landed = ManifestState::new(facts, hot, &version, table, branch)?;
                 self.remember(&landed);
                 Ok(Some(landed))
             }

@@ -2,7 +2,7 @@
 //! order in which things are believed: the stamp, then the facts, then the rows.
 
 use arrow_array::{ArrayRef, RecordBatch};
-use graphwrite_protocol_types::{FormatRefused, PhysicalRef, Purpose};
+use graphwrite_protocol_types::{BranchToken, FormatRefused, PhysicalRef, Purpose};
 use graphwrite_substrate::{RowFilter, ScanRequest, Store, SubstrateError, TableHandle, Version};
 
 use crate::batch::{columns, rows_of};
@@ -73,15 +73,20 @@ impl From<ReadFault> for ManifestError {
     }
 }
 
-pub(crate) async fn open_newest(store: &Store) -> Result<TableHandle, SubstrateError> {
-    let opened = TableHandle::open(store, MANIFEST_PATH, &PhysicalRef::Main, Version::Latest);
+pub(crate) async fn open_newest(
+    store: &Store,
+    physical_ref: &PhysicalRef,
+) -> Result<TableHandle, SubstrateError> {
+    let opened = TableHandle::open(store, MANIFEST_PATH, physical_ref, Version::Latest);
     Box::pin(opened).await
 }
 
-/// The state at the version of `table`. No row is read before the stamp is admitted.
+/// The state at the version of `table`, as a state of `branch`, or of main. No row is read before
+/// the stamp is admitted.
 pub(crate) async fn read_state(
     table: TableHandle,
     purpose: Purpose,
+    branch: Option<&BranchToken>,
 ) -> Result<ManifestState, ReadFault> {
     let stamp = stamp_of(table.schema_metadata())?.ok_or(ReadFault::NotAGraph)?;
     stamp.admit(purpose)?;
@@ -91,7 +96,8 @@ pub(crate) async fn read_state(
         async { Ok(table.identity().await?.clone()) },
         read_rows(&table, vec![hot], None),
     )?;
-    Ok(ManifestState::new(facts, HotRows::from_rows(rows)?, &version, table)?)
+    let branch = branch.cloned().unwrap_or_else(|| BranchToken::main(facts.domain));
+    Ok(ManifestState::new(facts, HotRows::from_rows(rows)?, &version, table, branch)?)
 }
 
 /// The rows of `fragments` that `filter` picks, in the order of the fragments.

@@ -39,9 +39,10 @@ impl ManifestState {
         hot: HotRows,
         version: &TableVersion,
         table: TableHandle,
+        branch: BranchToken,
     ) -> Result<Self, Damage> {
         let base = BaseView {
-            branch: BranchToken::main(facts.domain),
+            branch,
             manifest: version.pin(),
             schema: hot.schema_token(),
             heads: hot.head_tokens(),

@@ -1,6 +1,7 @@
 //! Tests of the manifest against in-memory and local storage.
 
 mod arbitration;
+mod branches;
 mod commits;
 mod costs;
 mod faults;

@@ -211,6 +211,14 @@ pub enum InvalidTransition {
         /// The table.
         identity: TableIdentity,
     },
+    /// A head on a ref that the branch has inherited and may not commit to.
+    #[error(
+        "table {identity} is on a ref that the branch has inherited; its first write makes one of its own"
+    )]
+    InheritedRef {
+        /// The table.
+        identity: TableIdentity,
+    },
     /// A stable id or an incarnation id that another table has.
     #[error("table {identity} shares an id with table {other}")]
     SharedIdentity {

@@ -137,6 +137,11 @@ impl World {
         open(store, self.ids.fetch_add(1, Ordering::Relaxed) + 10).await
     }
 
+    /// A number that nothing of this world has had.
+    pub(super) fn next_id(&self) -> u128 {
+        u128::from(self.ids.fetch_add(1, Ordering::Relaxed))
+    }
+
     /// A write of its own attempt and operation, prepared over `base`.
     pub(super) fn write(&self, base: &ManifestState) -> Write {
         let n = self.ids.fetch_add(1, Ordering::Relaxed);
@@ -290,7 +295,7 @@ pub(super) fn fence(of: AttemptId, above: &Pin) -> Pin {
     Pin { version: above.version + 1, tx_uuid: TxUuid::fence(of, 0) }
 }
 
-fn owner() -> OwnerRecord {
+pub(super) fn owner() -> OwnerRecord {
     OwnerRecord {
         instance: ProcessInstanceId::from_u128(5),
         pid: 1,
