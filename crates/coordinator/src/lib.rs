@@ -24,6 +24,7 @@ mod operation;
 mod options;
 mod outcome;
 mod port;
+mod proc_files;
 mod process;
 mod progress;
 mod receipt;

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 
 use crate::SystemEnv;
 use crate::counters::Counters;
+use crate::proc_files::ProcFiles;
 
 /// One process, as far as the protocol is concerned. Handles of one process share its gates and
 /// know each other's attempts; a test makes several to model several processes.
@@ -88,7 +89,7 @@ impl ProcessContext {
             pid,
             pid_namespace: self.pid_namespace.clone(),
             boot_id: self.boot_id.clone(),
-            process_start_ticks: process_start_ticks(pid),
+            process_start_ticks: ProcFiles::of_this_system().own_start_ticks(),
             host: host_name(),
         }
     }
@@ -113,14 +114,7 @@ impl LocalProcess for ProcessContext {
     }
 
     fn pid_state(&self, pid: u32) -> PidState {
-        // Without the file system that lists processes, nothing is known about any.
-        if process_start_ticks(std::process::id()).is_none() {
-            return PidState::Unknown;
-        }
-        match process_start_ticks(pid) {
-            Some(ticks) => PidState::Running { start_ticks: Some(ticks) },
-            None => PidState::Gone,
-        }
+        ProcFiles::of_this_system().state(pid)
     }
 
     fn is_live(&self, attempt: AttemptId) -> bool {
@@ -139,20 +133,6 @@ fn pid_namespace() -> Option<String> {
     fs::read_link("/proc/self/ns/pid").ok().map(|link| link.to_string_lossy().into_owned())
 }
 
-/// When the process `pid` started; none when it does not run.
-fn process_start_ticks(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The command's name, in parentheses, may hold anything; the start time is field 22.
-    let after_name = stat.rsplit_once(')')?.1;
-    let mut fields = after_name.split_whitespace();
-    let state = fields.next()?;
-    // A zombie process runs no code any more.
-    if state == "Z" || state == "X" {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
-}
-
 fn host_name() -> String {
     read_trimmed("/proc/sys/kernel/hostname").unwrap_or_else(|| "unknown".to_owned())
 }
@@ -166,12 +146,6 @@ fn read_trimmed(path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn this_process_has_a_start_time_and_a_dead_one_has_none() {
-        assert!(process_start_ticks(std::process::id()).is_some());
-        assert_eq!(process_start_ticks(u32::MAX), None);
-    }
 
     #[test]
     fn an_attempt_is_live_until_its_mark_is_dropped() {
