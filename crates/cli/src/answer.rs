@@ -1,14 +1,12 @@
 //! Turns the outcome of a write into a receipt or a failure: the one place where outcomes get their
 //! exit codes.
 
-use graphwrite_protocol_types::{
-    Answer, Contention, OperationId, Unknown, Unresolved, WriteOutcome,
-};
+use graphwrite_protocol_types::{Answer, OperationId, Unknown, Unresolved, WriteOutcome};
 
 use crate::exit::Exit;
 use crate::failure::{Effect, Failure};
+use crate::in_the_way::InTheWay;
 use crate::report::ReceiptReport;
-use crate::text;
 
 /// `operation` is the caller's own key, if the request had one.
 pub(crate) fn settled(
@@ -26,7 +24,8 @@ pub(crate) fn settled(
             of_answer(Exit::Recovery, outcome, unresolved_message(unresolved), graph)
         }
         WriteOutcome::Contended(contention) => {
-            of_answer(Exit::Recovery, outcome, contention_message(contention), graph)
+            let in_the_way = InTheWay::from(contention);
+            of_answer(Exit::Recovery, outcome, in_the_way.message(), graph).contention(in_the_way)
         }
         WriteOutcome::OutcomeUnknown(unknown) => {
             return Err(of_answer(Exit::Unknown, outcome, unknown_message(unknown), graph)
@@ -61,16 +60,6 @@ fn unresolved_message(unresolved: &Unresolved) -> String {
     let place = table.as_ref().map(|table| format!(" at {table}")).unwrap_or_default();
     format!(
         "attempt {attempt}{request} was interrupted{place} and cannot be resolved here: {reason}"
-    )
-}
-
-fn contention_message(contention: &Contention) -> String {
-    let Contention { attempt, operation, owner, age_ms, .. } = contention;
-    let age = text::age(*age_ms);
-    format!(
-        "attempt {attempt} of operation {operation} is in the way and its owner, pid {} on {}, may \
-         be alive; its last sign of progress is {age} old",
-        owner.pid, owner.host
     )
 }
 

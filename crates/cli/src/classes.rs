@@ -104,6 +104,11 @@ fn words_of(kind: ErrorKind) -> Option<(&'static str, &'static str)> {
             "storage_read_only",
             "the file system is mounted read-only; mount it for writing",
         )),
+        ErrorKind::FileTooLarge => Some((
+            "file_too_large",
+            "the system lets this process write no file of that size; raise its limit (`ulimit -f`) \
+             or the file system's, and run the command again",
+        )),
         _ => None,
     }
 }
@@ -232,6 +237,11 @@ mod tests {
     fn missing_permission_and_a_read_only_file_system_have_codes_of_their_own() {
         assert_eq!(code_of(ErrorKind::PermissionDenied.into()), "permission_denied");
         assert_eq!(code_of(ErrorKind::ReadOnlyFilesystem.into()), "storage_read_only");
+    }
+
+    #[test]
+    fn a_file_that_may_not_be_so_large_has_a_code_of_its_own() {
+        assert_eq!(code_of(ErrorKind::FileTooLarge.into()), "file_too_large");
     }
 
     #[test]

@@ -51,7 +51,10 @@ pub(crate) fn style(cli: &Cli, around: &Surroundings) -> Style {
 /// Carries out one command.
 pub(crate) fn run(cli: Cli, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let runtime = runtime()?;
-    let ended = runtime.block_on(Box::pin(dispatch(cli.command, style, io)));
+    let ended = runtime.block_on(Box::pin(async {
+        survive_file_limits();
+        dispatch(cli.command, style, io).await
+    }));
     // Work behind the answers was waited for where there is some; what is left owes nobody anything.
     runtime.shutdown_timeout(Duration::ZERO);
     ended
@@ -64,6 +67,22 @@ fn runtime() -> Result<Runtime, Failure> {
             .help("nothing was done; raise the limits of this user and run the command again")
     })
 }
+
+/// A write beyond a limit on the size of files is to fail like any other, with a name and a remedy;
+/// by default the system kills the process for it, without a word. Where the signal cannot be taken
+/// over it goes on doing so, which is as safe as any other death.
+#[cfg(unix)]
+fn survive_file_limits() {
+    use tokio::signal::unix::{SignalKind, signal};
+    /// SIGXFSZ has one number on all systems that this tool is built for but MIPS.
+    const FILE_TOO_LARGE: i32 = 25;
+    // The signal stays taken over when its stream is gone.
+    drop(signal(SignalKind::from_raw(FILE_TOO_LARGE)));
+}
+
+/// Elsewhere there is no such signal.
+#[cfg(not(unix))]
+fn survive_file_limits() {}
 
 async fn dispatch(command: Command, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {
     match command {

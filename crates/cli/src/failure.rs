@@ -7,6 +7,7 @@ use std::io;
 use serde::Serialize;
 
 use crate::exit::Exit;
+use crate::in_the_way::InTheWay;
 
 /// Whether the graph may have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -44,6 +45,8 @@ pub(crate) struct Failure {
     pub(crate) effect: Effect,
     pub(crate) may_retry: bool,
     pub(crate) details: Vec<Detail>,
+    /// The earlier write that stopped the run, whose owner may be alive.
+    pub(crate) contention: Option<Box<InTheWay>>,
     /// Nobody reads the results any more; that is an end, not an error.
     pub(crate) reader_left: bool,
 }
@@ -59,6 +62,7 @@ impl Failure {
             effect: Effect::None,
             may_retry: false,
             details: Vec::new(),
+            contention: None,
             reader_left: false,
         }
     }
@@ -77,6 +81,10 @@ impl Failure {
 
     pub(crate) fn details(self, details: Vec<Detail>) -> Self {
         Self { details, ..self }
+    }
+
+    pub(crate) fn contention(self, met: InTheWay) -> Self {
+        Self { contention: Some(Box::new(met)), ..self }
     }
 
     pub(crate) fn may_retry(self, may_retry: bool) -> Self {
@@ -126,6 +134,8 @@ struct Document<'a> {
     may_retry: bool,
     #[serde(skip_serializing_if = "<[Detail]>::is_empty")]
     details: &'a [Detail],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contention: Option<&'a InTheWay>,
 }
 
 impl Failure {
@@ -141,6 +151,7 @@ impl Failure {
             effect: self.effect,
             may_retry: self.may_retry,
             details: &self.details,
+            contention: self.contention.as_deref(),
         };
         // Strings, numbers and unit variants always have a JSON form.
         serde_json::to_string(&document).unwrap_or_default()

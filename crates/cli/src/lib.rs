@@ -10,6 +10,7 @@ mod failure;
 #[cfg(feature = "failpoints")]
 mod fault;
 mod files;
+mod in_the_way;
 mod interrupt;
 mod invalid;
 mod io;

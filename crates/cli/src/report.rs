@@ -19,7 +19,8 @@ pub(crate) use commit::{CommitEntry, CommitLog};
 pub(crate) use created::Created;
 pub(crate) use diff::DiffReport;
 pub(crate) use intent::{
-    Explanation, IntentList, IntentRecord, Owner, Resolution, ResolutionEntry,
+    BlockingEntry, Explanation, IntentList, IntentRecord, Owner, Resolution, ResolutionEntry,
+    blocking_list,
 };
 pub(crate) use outcome::OutcomeReport;
 pub(crate) use receipt::ReceiptReport;

@@ -3,6 +3,7 @@
 use graphwrite_coordinator::{BarrierOutcome, BarrierReport, Resolution};
 use graphwrite_protocol_types::AttemptId;
 
+use crate::in_the_way::InTheWay;
 use crate::report::{self, ResolutionEntry};
 
 /// Whether the recovery met the attempt.
@@ -18,7 +19,9 @@ pub(crate) fn report(recovered: &BarrierReport, full: bool, graph: &str) -> repo
     let intents = entries(recovered);
     let resolved = intents.iter().filter(|intent| intent.resolved).count();
     let pending = intents.len() - resolved;
-    report::Resolution { resolved, pending, intents, next: next(&recovered.outcome, full, graph) }
+    let contention = contention(&recovered.outcome);
+    let next = next(&recovered.outcome, full, graph);
+    report::Resolution { resolved, pending, intents, contention, next }
 }
 
 fn entries(recovered: &BarrierReport) -> Vec<ResolutionEntry> {
@@ -59,6 +62,13 @@ fn words(how: &Resolution) -> (&'static str, String) {
         Resolution::Vanished => ("vanished", "somebody else ended it meanwhile".to_owned()),
         Resolution::Waiting(_) => ("waiting", "its owner may be alive and was active".to_owned()),
         Resolution::Stopped(stopped) => ("stopped", stopped.reason.to_string()),
+    }
+}
+
+fn contention(outcome: &BarrierOutcome) -> Option<InTheWay> {
+    match outcome {
+        BarrierOutcome::Contended(contention) => Some(InTheWay::from(contention)),
+        _ => None,
     }
 }
 

@@ -231,8 +231,8 @@ impl Armed {
                     armed.intents.push((*intent, records.age_ms));
                 }
                 LoadedIntent::Found(_) | LoadedIntent::Vanished => {}
-                LoadedIntent::Unreadable { object, reason } => {
-                    armed.unreadable = Some(BlockingObject::unreadable(object, attempt, reason));
+                LoadedIntent::Unreadable { object, cause } => {
+                    armed.unreadable = Some(BlockingObject::unreadable(object, attempt, &cause));
                 }
             }
         }

@@ -175,7 +175,7 @@ impl RecoveryPort for Port {
             Ok(Some(intent)) => Ok(LoadedIntent::Found(Box::new(intent))),
             Ok(None) => Ok(LoadedIntent::Vanished),
             Err(IntentError::Unusable { path, cause }) => {
-                Ok(LoadedIntent::Unreadable { object: path, reason: cause.to_string() })
+                Ok(LoadedIntent::Unreadable { object: path, cause })
             }
             Err(error) => Err(ReadError::from(error).into()),
         }

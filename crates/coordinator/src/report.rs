@@ -4,6 +4,7 @@ use graphwrite_protocol_types::{
     AttemptId, CommitId, FormatStamp, IdentityDomain, OperationId, SchemaHash, TableSummary,
     WriterKind,
 };
+use graphwrite_recovery::BlockingObject;
 
 use crate::Activity;
 
@@ -70,6 +71,9 @@ pub struct StatusReport {
     pub tables: Vec<TableStatus>,
     /// Pending intents, in attempt order.
     pub pending: Vec<PendingAge>,
+    /// Objects among the records that cannot be understood. Each of them stops every write to the
+    /// branch.
+    pub blocking: Vec<BlockingObject>,
     /// Objects in the graph's directory that nothing names, with what they are.
     pub garbage: Vec<Finding>,
     /// What this process has done with the graph.

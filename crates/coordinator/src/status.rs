@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use futures::future::{join_all, try_join_all};
-use graphwrite_protocol_types::{LiveHead, NativeBranch, Pin};
+use graphwrite_protocol_types::{AttemptId, LiveHead, NativeBranch, Pin};
+use graphwrite_recovery::BlockingObject;
 use graphwrite_schema::TypeDef;
 use graphwrite_substrate::{IntentError, head};
 
@@ -20,7 +21,7 @@ pub(crate) async fn status(core: &Arc<Core>) -> Result<StatusReport, ReadError> 
     let mut tables = join_all(tables).await;
     tables.sort_by(|a, b| a.name.cmp(&b.name));
     let base = state.base();
-    let pending = pending(core, &base.branch.native).await?;
+    let left = left(core, &base.branch.native).await?;
     Ok(StatusReport {
         root: core.store.canonical_root().to_owned(),
         domain: state.domain(),
@@ -30,29 +31,57 @@ pub(crate) async fn status(core: &Arc<Core>) -> Result<StatusReport, ReadError> 
         head: base.graph_head.0,
         manifest_version: state.version(),
         tables,
-        pending,
+        pending: left.pending,
+        blocking: left.blocking,
         garbage: unnamed_objects(core, &state).await?,
         activity: core.counters.read(),
     })
 }
 
+/// What is left of earlier writes.
+#[derive(Default)]
+struct Left {
+    pending: Vec<PendingAge>,
+    blocking: Vec<BlockingObject>,
+}
+
 /// The armed intents, with the age that each has by its own record. One that cannot be read is
-/// pending too; `verify` and `intent list` say what is wrong with it.
-async fn pending(core: &Core, branch: &NativeBranch) -> Result<Vec<PendingAge>, ReadError> {
-    let now_unix_us = core.options.env.unix_micros();
+/// pending too, and stops the writes of others.
+async fn left(core: &Core, branch: &NativeBranch) -> Result<Left, ReadError> {
     let listing = core.intents.list(branch).await?;
+    let foreign = listing.foreign.into_iter().map(|foreign| foreign.entry.path);
+    let mut left =
+        Left { blocking: foreign.map(BlockingObject::foreign).collect(), ..Left::default() };
     let armed = listing.attempts.iter().filter(|(_, records)| records.intent.is_some());
-    let reads = armed.map(|(attempt, _)| async move {
-        let age_ms = match core.intents.intent(branch, *attempt).await {
-            Ok(Some(intent)) => Some(now_unix_us.saturating_sub(intent.armed_at_unix_us) / 1_000),
-            // It was ended since it was listed.
-            Ok(None) => return Ok(None),
-            Err(IntentError::Unusable { .. }) => None,
-            Err(error) => return Err(ReadError::from(error)),
-        };
-        Ok(Some(PendingAge { attempt: *attempt, age_ms }))
-    });
-    Ok(try_join_all(reads).await?.into_iter().flatten().collect())
+    let reads = armed.map(|(attempt, _)| read_age(core, branch, *attempt));
+    for (pending, blocking) in try_join_all(reads).await? {
+        left.pending.extend(pending);
+        left.blocking.extend(blocking);
+    }
+    Ok(left)
+}
+
+type Age = (Option<PendingAge>, Option<BlockingObject>);
+
+async fn read_age(
+    core: &Core,
+    branch: &NativeBranch,
+    attempt: AttemptId,
+) -> Result<Age, ReadError> {
+    let pending = |age_ms| Some(PendingAge { attempt, age_ms });
+    match core.intents.intent(branch, attempt).await {
+        Ok(Some(intent)) => {
+            let now_unix_us = core.options.env.unix_micros();
+            let age_us = now_unix_us.saturating_sub(intent.armed_at_unix_us);
+            Ok((pending(Some(age_us / 1_000)), None))
+        }
+        // It was ended since it was listed.
+        Ok(None) => Ok((None, None)),
+        Err(IntentError::Unusable { path, cause }) => {
+            Ok((pending(None), Some(BlockingObject::unreadable(path, attempt, &cause))))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// One table's trouble is told beside it and hides no other table.

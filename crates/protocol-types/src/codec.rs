@@ -179,6 +179,31 @@ pub enum CodecError {
     },
 }
 
+impl CodecError {
+    /// What somebody may do who has such an object among the recovery records. Nothing but the object
+    /// says what its write was about to do, so none of it is to delete the object.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Version { .. } => "Use the build that wrote it: its next write resolves it",
+            Self::Domain { .. } => {
+                "It came here from another graph: move it out of this one, back to where it belongs"
+            }
+            Self::Name { .. } | Self::Place { .. } => {
+                "It was copied or renamed: give it its own name back, or, if the record of that name is \
+                 there too, move this one out of the graph"
+            }
+            Self::Truncated { .. }
+            | Self::NotARecord { .. }
+            | Self::Checksum { .. }
+            | Self::Kind { .. }
+            | Self::Body { .. } => {
+                "It is damaged: restore it from a copy of the graph. If there is none, move it out of the \
+                 graph and run `verify`, which names what its write has left"
+            }
+        }
+    }
+}
+
 /// A value could not be written as bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the {record} record cannot be encoded: {reason}")]

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use graphwrite_protocol_types::{
-    AttemptId, Contention, Footprint, Intent, RecoveryMode, Unresolved,
+    AttemptId, CodecError, Contention, Footprint, Intent, RecoveryMode, Unresolved,
 };
 use thiserror::Error;
 
@@ -48,10 +48,17 @@ pub struct BlockingObject {
 
 impl BlockingObject {
     /// A record of `attempt` that does not decode.
-    pub fn unreadable(object: String, attempt: AttemptId, reason: String) -> Self {
-        let remedy = "If a newer build wrote it, use that build; if it is damaged, restore it from a \
-                      backup";
+    pub fn unreadable(object: String, attempt: AttemptId, cause: &CodecError) -> Self {
+        let (reason, remedy) = (cause.to_string(), cause.remedy());
         Self { object, attempt: Some(attempt), reason, remedy }
+    }
+
+    /// An object whose name is none of a record.
+    pub fn foreign(object: String) -> Self {
+        let remedy =
+            "If a newer build wrote it, use that build; otherwise move it out of the graph";
+        let reason = "its name is not that of a recovery record".into();
+        Self { object, attempt: None, reason, remedy }
     }
 }
 
@@ -252,8 +259,8 @@ impl<P: RecoveryPort, L: LocalProcess> Barrier<'_, P, L> {
                 Ok(Some(*intent))
             }
             LoadedIntent::Vanished => Ok(None),
-            LoadedIntent::Unreadable { object, reason } => {
-                pass.blocking.push(BlockingObject::unreadable(object, attempt, reason));
+            LoadedIntent::Unreadable { object, cause } => {
+                pass.blocking.push(BlockingObject::unreadable(object, attempt, &cause));
                 Ok(None)
             }
         }
@@ -380,13 +387,7 @@ fn unresolved(intent: &Intent, stopped: &Stopped) -> Unresolved {
 }
 
 fn foreign_objects(listing: &Listing) -> Vec<BlockingObject> {
-    let blocking = |object: &String| BlockingObject {
-        object: object.clone(),
-        attempt: None,
-        reason: "its name is not that of a recovery record".into(),
-        remedy: "If a newer build wrote it, use that build; otherwise move it out of the graph",
-    };
-    listing.foreign.iter().map(blocking).collect()
+    listing.foreign.iter().cloned().map(BlockingObject::foreign).collect()
 }
 
 fn fault<E: std::error::Error + 'static>(

@@ -7,8 +7,8 @@ use std::future::Future;
 use std::marker::PhantomData;
 
 use graphwrite_protocol_types::{
-    AttemptId, BranchToken, Failpoint, Full, Intent, ManifestDelta, Pin, RecoveryMode, RollForward,
-    TxUuid,
+    AttemptId, BranchToken, CodecError, Failpoint, Full, Intent, ManifestDelta, Pin, RecoveryMode,
+    RollForward, TxUuid,
 };
 
 use crate::classify::PinMove;
@@ -77,7 +77,7 @@ pub enum LoadedIntent {
         /// Its name, relative to the graph's root.
         object: String,
         /// What is wrong with it.
-        reason: String,
+        cause: CodecError,
     },
 }
 

@@ -52,9 +52,10 @@ pub(crate) fn status_report(status: &StatusReport, location: &str) -> Status {
         pending_intents: status.pending.len(),
         rows: tables.iter().filter_map(|table| table.rows).sum(),
         garbage: status.garbage.iter().map(finding).collect(),
-        next: next(status.pending.len(), trouble, location),
+        next: next(status.pending.len() + status.blocking.len(), trouble, location),
         pending_age_ms_max: status.pending_age_ms_max(),
         pending: status.pending.iter().map(pending_entry).collect(),
+        blocking: status.blocking.iter().map(report::BlockingEntry::of).collect(),
         activity: status.activity.samples().iter().map(sample).collect(),
         tables,
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::render::Cell;
 
 pub(crate) use explanation::Explanation;
-pub(crate) use list::IntentList;
+pub(crate) use list::{BlockingEntry, IntentList, blocking_list};
 pub(crate) use record::IntentRecord;
 pub(crate) use resolution::{Resolution, ResolutionEntry};
 

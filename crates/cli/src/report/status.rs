@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::render::{ABSENT, Block, Cell, Report, Rows, Tone};
 use crate::report::verify::{self, FindingEntry};
+use crate::report::{BlockingEntry, blocking_list};
 
 /// One table at the head.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -38,6 +39,8 @@ pub(crate) struct Status {
     /// Age of the oldest pending intent, where one can be read.
     pub(crate) pending_age_ms_max: Option<u64>,
     pub(crate) pending: Vec<PendingEntry>,
+    /// Objects that cannot be read and stop every write.
+    pub(crate) blocking: Vec<BlockingEntry>,
     /// What this process has done with the graph.
     pub(crate) activity: Vec<Sample>,
 }
@@ -137,7 +140,11 @@ impl Report for Status {
         let unreadable = self.tables.iter().filter_map(|table| table.unreadable.as_ref());
         blocks.extend(unreadable.map(|why| Block::Note(format!("Unreadable: {why}"))));
         blocks.push(verify::block("garbage", "Garbage", &self.garbage));
-        blocks.extend([self.pending_list(), self.activity_list()]);
+        blocks.push(self.pending_list());
+        if !self.blocking.is_empty() {
+            blocks.push(blocking_list(&self.blocking));
+        }
+        blocks.push(self.activity_list());
         blocks.extend(self.next.iter().map(|next| Block::Note(format!("Next: {next}"))));
         blocks
     }

@@ -88,6 +88,29 @@ fn an_earlier_write_in_the_way_exits_with_3_and_names_the_command_for_this_graph
 }
 
 #[test]
+fn who_is_in_the_way_how_long_and_until_when_is_said_in_words_and_to_programs() {
+    let failure = failure(contended());
+    let owner = samples::owner();
+    for word in [&*format!("pid {}", owner.pid), &owner.host, "12", "nightly"] {
+        assert!(failure.message.contains(word), "{word}: {}", failure.message);
+    }
+    for word in ["500 ms", "--owner-is-dead"] {
+        assert!(failure.help.contains(word), "{word}: {}", failure.help);
+    }
+    let document: serde_json::Value = serde_json::from_str(&failure.json()).unwrap();
+    let expected = serde_json::json!({
+        "attempt_id": samples::attempt(1).to_string(),
+        "operation_id": "nightly",
+        "owner": {
+            "host": owner.host, "pid": owner.pid, "instance": owner.instance.to_string(),
+        },
+        "age_ms": 12_000,
+        "retry_after_ms": 500,
+    });
+    assert_eq!(document["contention"], expected);
+}
+
+#[test]
 fn an_unknown_outcome_exits_with_6_names_the_operation_and_claims_nothing() {
     for is_callers_id in [true, false] {
         let failure = failure(unknown(is_callers_id));

@@ -59,6 +59,7 @@ snapshots! {
     one_commit: samples::commit_entry();
     the_status: samples::status();
     the_status_in_a_process_that_has_written: samples::busy_status();
+    the_status_with_objects_that_stop_every_write: samples::blocked_status();
     a_clean_verification: samples::verification(true);
     a_verification_with_faults: samples::verification(false);
     the_pending_intents: pending(PendingIntents { blocking: vec![], ..samples::pending() });
@@ -68,6 +69,7 @@ snapshots! {
     the_record_of_an_intent: record();
     the_explanation_of_an_intent: Explanation::of(&samples::explained(), "people");
     the_resolution_of_intents: samples::resolution();
+    a_resolution_that_waits_in_vain: samples::waiting_resolution();
     the_audit: AuditReport::of(&samples::audit());
     no_audit: AuditReport::of(&[]);
     a_difference: DiffReport::of(&samples::difference());

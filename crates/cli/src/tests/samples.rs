@@ -226,6 +226,7 @@ pub(super) fn status() -> Status {
         next: Some("graphwrite intent list /data/people".into()),
         pending_age_ms_max: Some(90_000),
         pending: vec![PendingEntry { attempt: attempt(1).to_string(), age_ms: Some(90_000) }],
+        blocking: vec![],
         activity: vec![sample("attempts", &[], 0)],
     }
 }
@@ -240,6 +241,12 @@ pub(super) fn busy_status() -> Status {
     ];
     let (pending, pending_age_ms_max) = (vec![], None);
     Status { pending_intents: 0, pending, pending_age_ms_max, activity, ..status() }
+}
+
+/// The status of a graph that nobody can write.
+pub(super) fn blocked_status() -> Status {
+    let blocking = pending().blocking.iter().map(crate::report::BlockingEntry::of).collect();
+    Status { blocking, ..status() }
 }
 
 fn sample(name: &'static str, labels: &[&'static str], value: u64) -> Sample {
@@ -344,6 +351,19 @@ pub(super) fn resolution() -> Resolution {
                 resolved: false,
             },
         ],
+        contention: None,
         next: Some("graphwrite intent list /data/people".into()),
     }
+}
+
+/// A recovery that waits in vain.
+pub(super) fn waiting_resolution() -> Resolution {
+    let contention = graphwrite_protocol_types::Contention {
+        attempt: attempt(2),
+        operation: "nightly".parse().expect("an id"),
+        owner: owner(),
+        age_ms: 12_000,
+        retry_after_ms: 10_000,
+    };
+    Resolution { contention: Some((&contention).into()), ..resolution() }
 }

@@ -186,7 +186,7 @@ fn a_damaged_intent_blocks_every_write_by_name_and_stays() {
     barrier.footprint = Some(writes(9));
     let BarrierOutcome::Blocked(object) = barrier.run().outcome else { panic!("not blocked") };
     assert!(object.to_string().contains(&format!("{}.intent", attempt())));
-    assert!(object.to_string().contains("bad checksum"));
+    assert!(object.to_string().contains("checksum does not match"));
     assert!(has_records(&world));
 }
 

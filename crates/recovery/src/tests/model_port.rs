@@ -197,7 +197,8 @@ impl RecoveryPort for ModelPort {
         let world = self.lock();
         if world.damaged.contains(&attempt) {
             let object = format!("_recovery/main/{attempt}.intent");
-            return Ok(LoadedIntent::Unreadable { object, reason: "bad checksum".into() });
+            let cause = CodecError::Checksum { record: "intent" };
+            return Ok(LoadedIntent::Unreadable { object, cause });
         }
         let intent = world.records.get(&attempt).and_then(|records| records.intent.clone());
         Ok(intent.map_or(LoadedIntent::Vanished, |intent| LoadedIntent::Found(Box::new(intent))))

@@ -62,7 +62,7 @@ pub(crate) struct BlockingEntry {
 }
 
 impl BlockingEntry {
-    fn of(object: &BlockingObject) -> Self {
+    pub(crate) fn of(object: &BlockingObject) -> Self {
         Self {
             object: object.object.clone(),
             attempt_id: object.attempt.map(|attempt| attempt.to_string()),
@@ -104,15 +104,16 @@ impl IntentList {
             rows: self.intents.iter().map(IntentEntry::row).collect(),
         })
     }
+}
 
-    fn blocked(&self) -> Block {
-        Block::Rows(Rows {
-            kind: "blocking",
-            title: "Objects that cannot be read and stop every write".to_owned(),
-            columns: vec!["object", "attempt", "reason", "remedy"],
-            rows: self.blocking.iter().map(BlockingEntry::row).collect(),
-        })
-    }
+/// Objects that cannot be read, on their own.
+pub(crate) fn blocking_list(blocking: &[BlockingEntry]) -> Block {
+    Block::Rows(Rows {
+        kind: "blocking",
+        title: "Objects that cannot be read and stop every write".to_owned(),
+        columns: vec!["object", "attempt", "reason", "remedy"],
+        rows: blocking.iter().map(BlockingEntry::row).collect(),
+    })
 }
 
 impl Report for IntentList {
@@ -120,7 +121,7 @@ impl Report for IntentList {
         if self.intents.is_empty() && self.blocking.is_empty() {
             return vec![Block::Note("Nothing is pending.".to_owned())];
         }
-        vec![self.pending(), self.blocked()]
+        vec![self.pending(), blocking_list(&self.blocking)]
     }
 
     fn lines(&self) -> Vec<String> {
