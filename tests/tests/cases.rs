@@ -1,6 +1,7 @@
 //! Faults that users of systems like this one reported, each told again as a test of its whole kind.
 //! `docs/cases.md` says which test holds which of them.
 
+mod clocks;
 mod limits;
 mod lost_answers;
 mod stale_records;

@@ -1,19 +1,27 @@
 //! The real program on real directories, in processes that die, stall and race (design layer 7). These
-//! tests see what an operator sees: exit codes, documents, rows. They know no type of the library but
-//! the catalogue of failpoints.
+//! tests see what an operator sees: exit codes, documents, rows. Of the library they know the catalogue of
+//! failpoints, and in one file how a record is coded.
 
 mod bad_input;
 mod catalogue;
 mod constraint_race;
 mod damage;
 mod death;
+mod disk;
+mod durable;
 mod exit_codes;
 mod genesis;
 #[cfg(target_os = "linux")]
 mod memory;
+mod ownership;
+mod pair_race;
+mod parked;
 mod program;
 mod race;
+mod record;
+mod records;
 mod recovery_death;
+mod refusals;
 mod request;
 mod signal;
 mod site;

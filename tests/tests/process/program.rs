@@ -50,10 +50,22 @@ pub(super) fn after<S: AsRef<str>>(line: &str, args: &[S]) -> Command {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(format!("{line}; exec \"$0\" \"$@\"")).arg(program());
     command.args(args.iter().map(AsRef::as_ref));
+    prepare(&mut command);
+    command
+}
+
+fn prepare(command: &mut Command) {
     for variable in ["GRAPHWRITE_ACTOR", "GRAPHWRITE_LOG", "NO_COLOR", "CLICOLOR_FORCE"] {
         command.env_remove(variable);
     }
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+}
+
+/// A command of the program that another one starts, e.g. as another user.
+pub(super) fn through<S: AsRef<str>>(words: &[&str], args: &[S]) -> Command {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).arg(program()).args(args.iter().map(AsRef::as_ref));
+    prepare(&mut command);
     command
 }
 
@@ -201,6 +213,11 @@ impl Paused {
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
         let kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
         kib * 1024
+    }
+
+    /// Its process id.
+    pub(super) fn pid(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
     }
 
     /// How long ago the process was started.

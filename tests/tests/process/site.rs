@@ -161,8 +161,13 @@ impl Site {
 
     /// A mutation by these statements, a JSON array.
     pub(super) fn mutate(&self, statements: &str) -> Run {
+        self.mutate_with(statements, &[])
+    }
+
+    pub(super) fn mutate_with(&self, statements: &str, more: &[&str]) -> Run {
         let file = self.file(&[statements.to_owned()]);
-        run(&mut command(&["mutate", self.graph(), "--file", &file, "--json"]))
+        let args = ["mutate", self.graph(), "--file", &file, "--json"];
+        run(&mut command(&[&args[..], more].concat()))
     }
 
     /// A mutation that waits at `point`.
