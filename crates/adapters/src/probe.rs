@@ -8,7 +8,7 @@ use arrow_schema::ArrowError;
 use futures::future::try_join_all;
 use graphwrite_protocol_types::{BaseView, TableIdentity};
 use graphwrite_substrate::{
-    BatchStream, RowFilter, ScanRequest, Store, SubstrateError, TableHandle, Version,
+    BatchStream, RowFilter, ScanRequest, Store, SubstrateError, TableHandle,
 };
 
 use crate::keys::RowIndex;
@@ -53,9 +53,8 @@ impl<'a> BaseTables<'a> {
         let missing = wanted.into_iter().filter(|identity| !self.open.contains_key(identity));
         let heads = missing.filter_map(|identity| base.head(identity).live());
         let opened = heads.map(|head| async move {
-            let version = Version::Exact(head.pin.version);
             let path = head.path.as_str();
-            let table = TableHandle::open(store, path, &head.physical_ref, version).await?;
+            let table = TableHandle::open_pin(store, path, &head.physical_ref, &head.pin).await?;
             Ok::<_, SubstrateError>((head.identity, table))
         });
         self.open.extend(Box::pin(try_join_all(opened)).await?);

@@ -115,6 +115,18 @@ pub enum SubstrateError {
         /// The version that was asked for; none for the latest.
         version: Option<u64>,
     },
+    /// The version has the number that was asked for, and another transaction has made it.
+    #[error(
+        "version {version} of the table at `{path}`, ref `{physical_ref}`, is not the one that the graph published"
+    )]
+    VersionReplaced {
+        /// Path of the dataset below the graph's root.
+        path: String,
+        /// The ref that was asked for.
+        physical_ref: PhysicalRef,
+        /// The version.
+        version: u64,
+    },
     /// There is a dataset where one was to be created.
     #[error("there is a table at `{path}` already; a new table needs a path of its own")]
     TableExists {
@@ -226,7 +238,7 @@ fn is_damage(error: &lance::Error) -> bool {
 impl Answer for SubstrateError {
     fn code(&self) -> &'static str {
         match self {
-            Self::TableNotFound { .. } => "pin_lost",
+            Self::TableNotFound { .. } | Self::VersionReplaced { .. } => "pin_lost",
             Self::Damaged { .. } => "table_damaged",
             Self::TableExists { .. } | Self::BaseMismatch { .. } | Self::InvalidRequest { .. } => {
                 "internal"
@@ -246,7 +258,7 @@ impl Answer for SubstrateError {
 
     fn help(&self) -> String {
         match self {
-            Self::TableNotFound { .. } | Self::Damaged { .. } => {
+            Self::TableNotFound { .. } | Self::VersionReplaced { .. } | Self::Damaged { .. } => {
                 "files of the graph were removed or changed from outside; nothing was written; \
                  restore them from a copy, then run `graphwrite verify <graph>`"
             }

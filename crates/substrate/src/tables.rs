@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use futures::{StreamExt, TryStreamExt, stream};
-use graphwrite_protocol_types::{CommitPermit, PhysicalRef, TxUuid};
+use graphwrite_protocol_types::{CommitPermit, PhysicalRef, Pin, TxUuid};
 use lance::Dataset;
 use lance::dataset::builder::DatasetBuilder;
 use lance_table::format::{DataFile, DeletionFile, Fragment};
@@ -89,6 +89,31 @@ impl TableHandle {
             dataset: Arc::new(dataset),
             identity: Arc::default(),
         })
+    }
+
+    /// Opens the version that a pin names, if it is that version: a number alone is no identity
+    /// (BLOCKER-05). Costs no request more, since a version names its transaction.
+    ///
+    /// # Errors
+    ///
+    /// [`SubstrateError::TableNotFound`] as [`TableHandle::open`], and
+    /// [`SubstrateError::VersionReplaced`] when another version has the number.
+    pub async fn open_pin(
+        store: &Store,
+        path: &str,
+        physical_ref: &PhysicalRef,
+        pin: &Pin,
+    ) -> Result<Self, SubstrateError> {
+        let table = Self::open(store, path, physical_ref, Version::Exact(pin.version)).await?;
+        let is_pinned = match table.dataset.manifest().transaction_file.as_deref() {
+            Some(file) => file.ends_with(&format!("-{}.txn", pin.tx_uuid)),
+            None => table.tx_uuid().await? == pin.tx_uuid,
+        };
+        if is_pinned {
+            return Ok(table);
+        }
+        let (path, physical_ref) = (path.to_owned(), physical_ref.clone());
+        Err(SubstrateError::VersionReplaced { path, physical_ref, version: pin.version })
     }
 
     pub(crate) fn at_landed(

@@ -1,6 +1,7 @@
 //! The newest version is what the listing says, over sparse versions and in spite of any hint.
 
 use bytes::Bytes;
+use graphwrite_protocol_types::Pin;
 use lance::dataset::builder::DatasetBuilder;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
@@ -164,4 +165,28 @@ async fn an_expected_head_is_found_wherever_it_is_and_costs_one_listing_and_one_
     }
     store.delete(&manifest_path(3)).await.unwrap();
     assert_eq!(head_expected(&store, TABLE, &MAIN, 3).await.unwrap(), newest);
+}
+
+#[tokio::test]
+async fn a_pin_opens_its_own_version_and_no_other_of_its_number() {
+    let store = memory();
+    fences(create(&store, &[("a", 1)]).await, 2..=4).await;
+    for version in 1..=4 {
+        let pin = |step| Pin { version, tx_uuid: uuid(step) };
+        let own = u32::try_from(version).unwrap();
+        let (counted, counter) = store.reopened().counting();
+        let table = TableHandle::open_pin(&counted, TABLE, &MAIN, &pin(own)).await.unwrap();
+        assert_eq!(table.version(), version);
+        let pinned = counter.snapshot();
+        let (counted, counter) = store.reopened().counting();
+        let exact = Version::Exact(version);
+        TableHandle::open(&counted, TABLE, &MAIN, exact).await.unwrap();
+        assert_eq!(pinned, counter.snapshot(), "it costs nothing");
+        let other = TableHandle::open_pin(&store, TABLE, &MAIN, &pin(own + 1)).await;
+        let is_told = matches!(other, Err(SubstrateError::VersionReplaced { .. }));
+        assert!(is_told, "{version}: {other:?}");
+    }
+    let gone = Pin { version: 9, tx_uuid: uuid(9) };
+    let gone = TableHandle::open_pin(&store, TABLE, &MAIN, &gone).await;
+    assert!(matches!(gone, Err(SubstrateError::TableNotFound { .. })), "{gone:?}");
 }
