@@ -5,5 +5,7 @@ mod constraints;
 mod crowd;
 mod departures;
 mod keys;
+mod publication;
 mod requests;
 mod ring;
+mod same_number;

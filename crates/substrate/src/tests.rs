@@ -1,6 +1,7 @@
 //! Tests of the seam, and guards that pin the facts about Lance and object_store that the design
 //! leans on: an upgrade that changes one of them fails here first.
 
+mod assumptions;
 mod changes;
 mod creation;
 mod forks;

@@ -83,6 +83,14 @@ impl Meeting {
         prepared.chain(waiting).chain(hostile).chain([late]).collect()
     }
 
+    /// Both have made their effects, in every kind and order: only for sides that have nothing in common,
+    /// or the intent of one would stand in the way of the other.
+    pub(super) fn published() -> Vec<Self> {
+        let orders = [None, Some(0), Some(1)];
+        let of = |processes| orders.map(|first| Self::new(processes, Failpoint::PrePublish, first));
+        Processes::ALL.into_iter().flat_map(of).collect()
+    }
+
     /// Every kind of a race whose sides write no table in common: both can hold their gates, and meet
     /// just before their intents.
     pub(super) fn all_disjoint() -> Vec<Self> {
