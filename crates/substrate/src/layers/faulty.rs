@@ -31,6 +31,9 @@ pub enum Fault {
     LateHanging,
     /// It reaches the storage only when [`FaultHandle::release_late`] is called; the client dies.
     LateDead,
+    /// It reaches the storage only when [`FaultHandle::release_late`] is called; the client lives on
+    /// and sees an error.
+    LateAlive,
 }
 
 /// One durable operation and its fate.
@@ -135,6 +138,7 @@ impl FaultHandle {
                 Ok(Verdict::LoseAnswer)
             }
             Fault::LateHanging => Ok(self.hand_over(|| futures::future::pending().boxed())),
+            Fault::LateAlive => Ok(self.hand_over(|| futures::future::ready(lost()).boxed())),
             Fault::LateDead => {
                 self.kill();
                 Ok(self.hand_over(|| futures::future::ready(dead()).boxed()))
@@ -149,6 +153,10 @@ impl FaultHandle {
             answer()
         }))
     }
+}
+
+fn lost() -> Error {
+    Injected::error("the answer was lost")
 }
 
 fn dead() -> Error {

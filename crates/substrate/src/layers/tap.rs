@@ -207,7 +207,7 @@ impl ObjectStore for Tapped {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.listing(prefix, self.inner.list(prefix))
+        self.listing(prefix, |inner, prefix| inner.list(prefix))
     }
 
     fn list_with_offset(
@@ -215,7 +215,8 @@ impl ObjectStore for Tapped {
         prefix: Option<&Path>,
         offset: &Path,
     ) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.listing(prefix, self.inner.list_with_offset(prefix, offset))
+        let offset = offset.clone();
+        self.listing(prefix, move |inner, prefix| inner.list_with_offset(prefix, &offset))
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
@@ -256,16 +257,23 @@ impl ObjectStore for Tapped {
 }
 
 impl Tapped {
-    /// The listing is taken from the storage when its admission has been granted, not before.
+    /// The listing is taken from the storage when its admission has been granted, not before: the
+    /// one in memory is complete as soon as it is asked for.
     fn listing(
         &self,
         prefix: Option<&Path>,
-        listing: BoxStream<'static, Result<ObjectMeta>>,
+        list: impl FnOnce(&dyn ObjectStore, Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>>
+        + Send
+        + 'static,
     ) -> BoxStream<'static, Result<ObjectMeta>> {
-        let tap = Arc::clone(&self.tap);
-        let operation =
-            Operation::new(OperationKind::List, &prefix.cloned().unwrap_or_default(), 0);
-        let admitted = async move { admit_read(tap.as_ref(), operation).await.map(|()| listing) };
+        let (tap, inner, prefix) =
+            (Arc::clone(&self.tap), Arc::clone(&self.inner), prefix.cloned());
+        let place = prefix.clone().unwrap_or_default();
+        let operation = Operation::new(OperationKind::List, &place, 0);
+        let admitted = async move {
+            let admitted = admit_read(tap.as_ref(), operation).await;
+            admitted.map(|()| list(inner.as_ref(), prefix.as_ref()))
+        };
         stream::once(admitted).try_flatten().boxed()
     }
 }

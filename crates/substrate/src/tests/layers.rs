@@ -136,6 +136,26 @@ async fn a_late_operation_may_leave_its_client_hanging() {
 }
 
 #[tokio::test]
+async fn a_late_operation_may_leave_its_client_alive() {
+    let (store, handle) = memory().faulty(at(1, Fault::LateAlive));
+    assert!(write(&store, "a").await.is_err());
+    assert_eq!(store.get("a").await.unwrap(), None);
+    assert_eq!(handle.release_late().await, 1);
+    assert!(store.get("a").await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_held_listing_shows_what_is_there_when_it_is_let_go() {
+    let storage = MemoryStorage::new();
+    let (store, mut handle) = Store::memory(&storage).holding(|_| true);
+    let listing = tokio::spawn(async move { store.list("a").await });
+    let held = handle.next().await.unwrap();
+    write(&Store::memory(&storage), "a/b").await.unwrap();
+    held.release();
+    assert_eq!(listing.await.unwrap().unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn a_held_request_waits_for_its_release() {
     let (store, mut handle) = memory().holding(|operation| operation.kind.is_durable());
     let writer = tokio::spawn({
