@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Gates, Violation, conflict, explore};
+use super::{Gates, Phase, Present, Violation, World, conflict, explore};
 use crate::queue::Ticket;
 use crate::table::GateTable;
 use crate::{GateKey, GateMode, GateSet};
@@ -119,22 +119,51 @@ impl Gates for Overtaking {
     }
 }
 
-/// The real core, used wrongly: modes are lost, or the place of a cancelled wait is never given
-/// back.
+/// Grants whatever comes, and takes it back from everybody whom it conflicts with.
+#[derive(Clone, Default)]
+struct Preempting(Overtaking);
+
+impl Gates for Preempting {
+    fn request(&mut self, set: &GateSet, _attempt: usize) -> Ticket {
+        let Overtaking { present, issued } = &mut self.0;
+        for (_, other, granted) in present.iter_mut() {
+            *granted &= !conflict(other, set);
+        }
+        *issued += 1;
+        present.push((Ticket(*issued), set.clone(), true));
+        Ticket(*issued)
+    }
+
+    fn leave(&mut self, ticket: Ticket) {
+        self.0.leave(ticket);
+    }
+
+    fn is_granted(&self, ticket: Ticket) -> bool {
+        self.0.is_granted(ticket)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The real core, used wrongly: modes are lost, a part of the set is asked for, or the place of a
+/// cancelled wait is never given back.
 #[derive(Clone, Default)]
 struct Misused<const DEFECT: char>(GateTable);
 
 const EVERYTHING_SHARED: char = 's';
 const CANCELLED_WAIT_STAYS: char = 'c';
+const ONLY_BRANCH_A: char = 'a';
 
 impl<const DEFECT: char> Gates for Misused<DEFECT> {
     fn request(&mut self, set: &GateSet, attempt: usize) -> Ticket {
-        let shared = GateSet::new().with_schema(GateMode::Shared);
-        Gates::request(
-            &mut self.0,
-            if DEFECT == EVERYTHING_SHARED { &shared } else { set },
-            attempt,
-        )
+        let asked = match DEFECT {
+            EVERYTHING_SHARED => GateSet::new().with_schema(GateMode::Shared),
+            ONLY_BRANCH_A => branches(&["a"]),
+            _ => set.clone(),
+        };
+        Gates::request(&mut self.0, &asked, attempt)
     }
 
     fn leave(&mut self, ticket: Ticket) {
@@ -150,6 +179,18 @@ impl<const DEFECT: char> Gates for Misused<DEFECT> {
     fn is_empty(&self) -> bool {
         Gates::is_empty(&self.0)
     }
+
+    fn judge(&self, present: &[Present<'_>]) -> Result<(), Violation> {
+        Gates::judge(&self.0, present)
+    }
+}
+
+/// Lets attempts ask and leave in this one order.
+fn in_order<G: Gates>(sets: &[GateSet], order: &[usize]) -> Result<(), Violation> {
+    let phases = vec![Phase::Idle; sets.len()];
+    let mut world =
+        World { gates: G::default(), sets, phases, arrivals: Vec::new(), overtaken_max: 0 };
+    order.iter().try_for_each(|attempt| world.step(*attempt))
 }
 
 fn branches(names: &[&str]) -> GateSet {
@@ -212,4 +253,25 @@ fn a_cancelled_wait_that_stays_is_found() {
     let found = explore::<Misused<CANCELLED_WAIT_STAYS>>(&two_alone(), 0);
     let left_behind = matches!(found, Err(Violation::Residue | Violation::Deadlock { .. }));
     assert!(left_behind, "{found:?}");
+}
+
+#[test]
+fn a_grant_that_is_taken_back_is_found() {
+    let found = explore::<Preempting>(&two_alone(), usize::MAX);
+    assert_eq!(found, Err(Violation::Revoked { attempt: 0 }));
+}
+
+#[test]
+fn a_part_of_a_set_that_is_granted_alone_is_found() {
+    let found = explore::<Misused<ONLY_BRANCH_A>>(&two_alone()[..1], 0);
+    assert_eq!(found, Err(Violation::NotAllOrNone { attempt: 0 }));
+}
+
+/// The second waits for the first and goes; the third has nobody before it then.
+#[test]
+fn a_wait_for_somebody_who_is_gone_is_found() {
+    let order = [0, 1, 1, 2];
+    assert_eq!(in_order::<GateTable>(&three_in_a_chain(), &order), Ok(()));
+    let found = in_order::<Misused<CANCELLED_WAIT_STAYS>>(&three_in_a_chain(), &order);
+    assert_eq!(found, Err(Violation::NotTheRule { attempt: 2 }));
 }
