@@ -4,7 +4,7 @@ mod blind;
 mod depth;
 mod harness;
 mod init;
-mod log;
+pub(crate) mod log;
 mod matrix;
 pub(crate) mod mutations;
 mod resend;

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use graphwrite_coordinator::{
-    Graph, GraphOptions, LoadMode, LoadRequest, Severity, Store, WaitRules, WriteError,
+    CommitInfo, Graph, GraphOptions, LoadMode, LoadRequest, Severity, Store, WaitRules, WriteError,
 };
-use graphwrite_protocol_types::{Answer, Receipt, WriteOutcome};
+use graphwrite_protocol_types::{Answer, AttemptId, CommitId, Receipt, WriteOutcome};
 use serde_json::Value;
 
 use crate::world::{input, own_process, rows};
@@ -179,6 +179,8 @@ pub(crate) enum Promise {
     Stable,
     /// One graph commit per visible write.
     OneCommit,
+    /// What recovery publishes bears the id that its intent says.
+    Foretold,
     /// The next overlapping write of a fresh process succeeds.
     NoRestart,
     /// The barrier of that write leaves no recovery record.
@@ -254,6 +256,7 @@ pub(crate) async fn judge(
     let aftermath = situation(&fresh, was_after).await;
     check_commits(&fresh, case.commits, was_after).await?;
     check_answer(&fresh, heard, was_after).await?;
+    let foretold = foretold(&fresh).await;
     next_write(&fresh, case).await?;
     let (before, after) = (case.before.with(&case.next), case.after.with(&case.next));
     let newest = open_impatient(store).await;
@@ -264,6 +267,7 @@ pub(crate) async fn judge(
     }
     let commits = case.commits + usize::from(is_after) + 1;
     check_commits(&newest, commits - 1, true).await?;
+    check_foretold(&newest, &foretold).await?;
     check_residue(store).await?;
     let handles: Vec<_> = warm.iter().copied().chain([&fresh]).collect();
     check_agreement(&handles, if is_after { &after } else { &before }).await?;
@@ -327,6 +331,31 @@ async fn next_write(fresh: &Graph, case: &Case) -> Result<(), Complaint> {
     match outcome {
         Ok(WriteOutcome::Committed(_)) => Ok(()),
         other => Err(Promise::NoRestart.broken(other)),
+    }
+}
+
+/// The commits that pending intents will make if they are published.
+async fn foretold(graph: &Graph) -> BTreeMap<AttemptId, CommitId> {
+    let mut foretold = BTreeMap::new();
+    for pending in graph.pending_intents().await.expect("what is pending").intents {
+        let attempt = pending.attempt.parse().expect("an attempt");
+        if let Ok(Some(intent)) = graph.intent(attempt).await {
+            foretold.insert(attempt, intent.lineage.commit);
+        }
+    }
+    foretold
+}
+
+async fn check_foretold(
+    graph: &Graph,
+    foretold: &BTreeMap<AttemptId, CommitId>,
+) -> Result<(), Complaint> {
+    let log = graph.log(usize::MAX).await.expect("a log");
+    let is_other =
+        |row: &CommitInfo| foretold.get(&row.attempt).is_some_and(|id| *id != row.commit);
+    match log.iter().find(|row| is_other(row)) {
+        Some(row) => Err(Promise::Foretold.broken((row, foretold))),
+        None => Ok(()),
     }
 }
 

@@ -11,6 +11,7 @@ mod cases;
 mod conformance;
 mod costs;
 mod crash;
+mod defects;
 mod holds;
 mod hooks;
 mod judge;

@@ -17,11 +17,13 @@ mod state;
 mod statements;
 mod steps;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
+use graphwrite_coordinator::MemoryStorage;
+use graphwrite_protocol_types::Defect;
 use proptest::collection::vec;
-use proptest::test_runner::{Config, FileFailurePersistence, TestRunner};
+use proptest::test_runner::{Config, FileFailurePersistence, RngAlgorithm, TestRng, TestRunner};
 
 use crate::judge::tell;
 use machine::Machine;
@@ -29,7 +31,7 @@ use schemas::{PARTS, PEOPLE, TEAMS};
 use shape::Schema;
 use steps::{Step, step};
 
-/// Histories of each schema, if nothing else is said: 64 in all.
+/// Histories of each schema, if nothing else is said: more than 64 in all.
 const CASES: u32 = 22;
 const STEPS: usize = 30;
 const SHRINK_MS_MAX: u32 = 60_000;
@@ -52,7 +54,7 @@ fn run(schema: &'static Schema, regressions: &'static str, kinds: &[&str]) {
     let is_whole = config.cases >= CASES;
     let end = TestRunner::new(config).run(&vec(step(), STEPS), |steps| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        for (what, times) in runtime.block_on(history(schema, &steps)) {
+        for (what, times) in runtime.block_on(history(schema, &MemoryStorage::new(), &steps)) {
             *heard.borrow_mut().entry(what).or_default() += times;
         }
         Ok(())
@@ -67,13 +69,44 @@ fn run(schema: &'static Schema, regressions: &'static str, kinds: &[&str]) {
     }
 }
 
-async fn history(schema: &'static Schema, steps: &[Step]) -> BTreeMap<String, usize> {
-    let mut machine = Machine::new(schema).await;
+async fn history(
+    schema: &'static Schema,
+    storage: &MemoryStorage,
+    steps: &[Step],
+) -> BTreeMap<String, usize> {
+    let mut machine = Machine::on(schema, storage).await;
     for step in steps {
         Box::pin(machine.step(step)).await;
     }
     machine.finish().await;
     machine.into_tally()
+}
+
+/// How many histories, of as many as are always run, show that a build with `defect` is not what the
+/// model says: the number of the first that does. Always the same histories.
+pub(crate) fn first_to_show(defect: Defect) -> Option<u32> {
+    let ran = Cell::new(0);
+    for schema in [&PEOPLE, &TEAMS, &PARTS] {
+        let config = Config {
+            cases: CASES,
+            max_shrink_iters: 0,
+            failure_persistence: None,
+            ..Config::default()
+        };
+        let always_the_same = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+        let mut runner = TestRunner::new_with_rng(config, always_the_same);
+        let end = runner.run(&vec(step(), STEPS), |steps| {
+            ran.set(ran.get() + 1);
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let storage = MemoryStorage::new().with_defect(defect);
+            runtime.block_on(history(schema, &storage, &steps));
+            Ok(())
+        });
+        if end.is_err() {
+            return Some(ran.get());
+        }
+    }
+    None
 }
 
 const ALWAYS: &[&str] = &[

@@ -4,7 +4,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::StreamExt;
-use graphwrite_coordinator::{Graph, LoadMode, LoadRequest, MemoryStorage, Store};
+use graphwrite_coordinator::{
+    BarrierOutcome, Graph, LoadMode, LoadRequest, MemoryStorage, RecoverMode, RecoverRequest, Store,
+};
 use graphwrite_protocol_types::{Conflict, WriteOutcome};
 use graphwrite_substrate::{Fault, HoldHandle, Operation, OperationKind};
 
@@ -16,8 +18,8 @@ use crate::crash::scenario::{
     TWO_FIRST_APPEND,
 };
 use crate::judge::{
-    Case, Complaint, Heard, Promise, check_answer, check_commits, impatient, judge, open_impatient,
-    seen_by, tell, which,
+    Case, Complaint, Heard, Promise, Verdict, check_answer, check_commits, impatient, judge,
+    open_impatient, seen_by, tell, which,
 };
 use crate::world::{input, own_process, reopen};
 
@@ -91,7 +93,7 @@ struct Tally {
 
 /// How the zombie ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
+pub(crate) enum Ended {
     First,
     OnTop,
     Refused,
@@ -131,10 +133,18 @@ fn others(scenario: &Scenario) -> Vec<String> {
 }
 
 async fn cell(stage: &Stage, k: u64, held: Held) -> Result<Ended, Complaint> {
+    held_where(stage, selects(k, held)).await
+}
+
+/// A writer all of whose selected requests are held until the other process is done.
+pub(crate) async fn held_where(
+    stage: &Stage,
+    selects: impl Fn(&Operation) -> bool + Send + Sync + 'static,
+) -> Result<Ended, Complaint> {
     let store = Store::memory(&stage.base.fork());
     let warm = reopen(&store).await;
     seen_by(&warm).await;
-    let (client, mut handle) = store.holding(selects(k, held));
+    let (client, mut handle) = store.holding(selects);
     let zombie = Graph::open(client, own_process()).await.unwrap();
     let scenario = stage.scenario;
     let writing = tokio::spawn({
@@ -170,6 +180,61 @@ async fn release_all(mut handle: HoldHandle) {
     while let Some(held) = handle.next().await {
         held.release();
     }
+}
+
+/// A writer all of whose selected requests are held until another process has resolved what is
+/// pending, and done nothing else.
+pub(crate) async fn recovered_while_held(
+    stage: &Stage,
+    selects: impl Fn(&Operation) -> bool + Send + Sync + 'static,
+) -> Result<Verdict, Complaint> {
+    let store = Store::memory(&stage.base.fork());
+    let (client, mut handle) = store.holding(selects);
+    let zombie = Graph::open(client, own_process()).await.unwrap();
+    let scenario = stage.scenario;
+    let writing = tokio::spawn({
+        let zombie = zombie.clone();
+        async move { scenario.write_by(&zombie).await }
+    });
+    let first = handle.next().await.expect("no cell passes because nothing was held");
+    recover(&open_impatient(&store).await).await?;
+    first.release();
+    let releasing = tokio::spawn(release_all(handle));
+    let heard = writing.await.expect("the writer ends");
+    let verdict = judge(&store, &stage.case(), &heard, &[&zombie]).await;
+    releasing.abort();
+    verdict
+}
+
+/// Resolves all that is pending, as a process that waits for nobody.
+pub(crate) async fn recover(graph: &Graph) -> Result<(), Complaint> {
+    let request = RecoverRequest { attempt: None, mode: RecoverMode::Full, owner_is_dead: false };
+    match graph.recover(request).await {
+        Ok(report) if report.outcome == BarrierOutcome::Clean => Ok(()),
+        other => Err(Promise::NoRestart.broken(other)),
+    }
+}
+
+async fn run_beside_recovery(scenario: Scenario, held: Held) {
+    let stage = &Stage::of(scenario).await;
+    let count = stage.operations().await.0.len() as u64;
+    let mut cells = futures::stream::iter(1..=count)
+        .map(|k| async move { (k, Box::pin(recovered_while_held(stage, selects(k, held))).await) })
+        .buffer_unordered(CELLS_AT_ONCE);
+    while let Some((k, judged)) = cells.next().await {
+        let verdict = judged.unwrap_or_else(|complaint| panic!("held at {k}: {complaint:?}"));
+        assert!(verdict.is_after, "held at {k}: nobody else writes, so the writer commits");
+    }
+}
+
+#[tokio::test]
+async fn a_paused_append_goes_on_beside_a_recovery_alone() {
+    run_beside_recovery(TWO_EXISTING_APPEND, Held::Process).await;
+}
+
+#[tokio::test]
+async fn a_request_of_an_append_under_way_for_long_meets_the_slots_that_a_recovery_closed() {
+    run_beside_recovery(TWO_EXISTING_APPEND, Held::Request).await;
 }
 
 /// The other process: a barrier and a write, beside the writer that stands still. Says whether the

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use graphwrite_protocol_types::{
-    Access, AttemptId, BaseView, Conflict, Env, GraphHeadToken, IdentityDomain, OperationId,
-    Prepared, ReadSet, RequestDigest, SchemaHash, TableHeadToken, TableIdentity, TableSummary,
-    WriterKind,
+    Access, AttemptId, BaseView, Conflict, Defect, Env, GraphHeadToken, IdentityDomain,
+    OperationId, Prepared, ReadSet, RequestDigest, SchemaHash, TableHeadToken, TableIdentity,
+    TableSummary, WriterKind,
 };
 use graphwrite_schema::GraphSchema;
 use graphwrite_substrate::Store;
@@ -113,7 +113,8 @@ pub(crate) async fn probed(
     read_set: &mut ReadSet,
 ) -> Result<(), PrepareError> {
     let asked: BTreeSet<_> = asked.into_iter().collect();
-    for identity in &asked {
+    let members = asked.iter().filter(|_| !context.store.has(Defect::ProbesLeftOut));
+    for identity in members {
         read_set.add_table(context.base, *identity, Access::Probed);
     }
     Ok(Box::pin(tables.open(asked)).await?)

@@ -3,7 +3,7 @@
 
 use futures::future::join_all;
 use graphwrite_adapters::StagedPayload;
-use graphwrite_protocol_types::{Armed, EffectKind, Failpoint, Pin};
+use graphwrite_protocol_types::{Armed, Defect, EffectKind, Failpoint, Pin};
 use graphwrite_recovery::OwnSteps;
 use graphwrite_substrate::Landing;
 
@@ -104,6 +104,7 @@ async fn perform(
             graphwrite_adapters::perform(index as u32, armed.payload(), &permit, &core.store);
         match Box::pin(step).await {
             Ok(Landing::Landed { version, .. }) => {
+                core.intents.arm_late(armed.intent()).await;
                 progress.landed(core).await;
                 return Ended::Landed(version.pin());
             }
@@ -111,6 +112,9 @@ async fn perform(
             Ok(Landing::Unknown(cause)) if resends < RESENDS_MAX => {
                 tracing::warn!(%cause, resends, "sending a step again");
                 resends += 1;
+            }
+            Ok(Landing::Unknown(cause)) if core.store.has(Defect::UnknownTakenForNone) => {
+                return Ended::Refused(unknown(&cause));
             }
             Ok(Landing::Unknown(cause)) => return Ended::Unknown(unknown(&cause)),
             // The substrate's word: this call sent nothing. An earlier one may have.

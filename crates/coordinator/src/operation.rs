@@ -7,8 +7,8 @@ use graphwrite_adapters::{
 };
 use graphwrite_manifest::{ManifestState, OutcomeRow};
 use graphwrite_protocol_types::{
-    AttemptId, Conflict, Footprint, GraphHeadToken, OperationId, RequestDigest, TableIdentity,
-    WriteOutcome, WriterKind,
+    AttemptId, Conflict, Defect, Footprint, GraphHeadToken, OperationId, RequestDigest,
+    TableIdentity, WriteOutcome, WriterKind,
 };
 use graphwrite_schema::GraphSchema;
 
@@ -109,6 +109,17 @@ impl Write {
         let minted = || OperationId::mint(core.options.env.as_ref());
         let operation = caller.operation.clone().unwrap_or_else(minted);
         Self { operation, digest: work.digest(), work, caller }
+    }
+
+    /// The id of one attempt, fresh for each (K2).
+    pub(crate) fn mint_attempt(&self, core: &Core) -> AttemptId {
+        if core.store.has(Defect::OneIdForAttempts) {
+            let digest = *blake3::hash(self.operation.as_str().as_bytes()).as_bytes();
+            return AttemptId::from_u128(
+                digest[..16].iter().fold(0, |n, b| n << 8 | u128::from(*b)),
+            );
+        }
+        AttemptId::mint(core.options.env.as_ref())
     }
 
     /// Whether the caller chose the id, so that it may have been used before.

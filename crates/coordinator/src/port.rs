@@ -1,6 +1,7 @@
 //! What recovery needs from the world, over this graph's storage and manifest. It reads facts and
 //! performs single durable steps; what they mean is recovery's to judge.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,8 @@ use graphwrite_manifest::{
     ManifestError, ManifestState, OutcomeKind, OutcomeRow, PublishOutcome, Transition,
 };
 use graphwrite_protocol_types::{
-    AttemptId, BranchToken, Effect, Failpoint, Full, Intent, ManifestDelta, Pin, TxUuid,
+    AttemptId, BranchToken, CommitId, Defect, Effect, Failpoint, Full, Intent, ManifestDelta, Pin,
+    Planted, TxUuid,
 };
 use graphwrite_recovery::{
     AttemptOutcome, Authority, AuthorityFacts, ConfirmFacts, Landing, Listing, LoadedIntent,
@@ -158,11 +160,24 @@ fn effect_of(intent: &Intent, effect: u32) -> Result<&Effect, PortError> {
     known.ok_or(PortError::NoSuchEffect { attempt: intent.attempt, effect })
 }
 
+/// The intent whose ids a roll-forward publishes: those of arming.
+fn published_as<'a>(intent: &'a Intent, core: &Core) -> Cow<'a, Intent> {
+    let mut published = Cow::Borrowed(intent);
+    if core.store.has(Defect::IdsMintedAtRecovery) {
+        published.to_mut().lineage.commit = CommitId::mint(core.options.env.as_ref());
+    }
+    published
+}
+
 impl RecoveryPort for Port {
     type Error = PortError;
 
     fn branch(&self) -> &BranchToken {
         &self.branch
+    }
+
+    fn planted(&self) -> Planted {
+        self.core.store.planted()
     }
 
     async fn list_records(&self) -> Result<Listing, PortError> {
@@ -337,6 +352,7 @@ impl RecoveryPort for Port {
         delta: &ManifestDelta,
     ) -> Result<Recorded, PortError> {
         let by = self.core.options.process.instance();
+        let intent = &published_as(intent, &self.core);
         self.record_row(over, Transition::RollForward { intent, delta, by }).await
     }
 

@@ -119,8 +119,7 @@ macro_rules! stage {
 impl Trace {
     /// An attempt of `write` after `restarts` others. Made inside the span of the request.
     pub(crate) fn new(core: &Core, write: &Write, restarts: u32) -> Self {
-        let (operation, attempt) =
-            (write.operation.clone(), AttemptId::mint(core.options.env.as_ref()));
+        let (operation, attempt) = (write.operation.clone(), write.mint_attempt(core));
         let (branch, writer) = (core.branch().name, write.writer());
         let span = info_span!(
             "attempt",

@@ -10,7 +10,7 @@ use graphwrite_manifest::{
     CommitRow, ManifestError, ManifestState, PublishOutcome, StagedAhead, Transition,
 };
 use graphwrite_protocol_types::{
-    Applied, Armed, Failpoint, Gated, Intent, Prepared, PreparedWrite, Published, Purpose,
+    Applied, Armed, Defect, Failpoint, Gated, Intent, Prepared, PreparedWrite, Published, Purpose,
     Revalidated, Unknown, WriteOutcome,
 };
 use graphwrite_recovery::{OwnSteps, RecordSet};
@@ -282,6 +282,9 @@ async fn to_publication(
     }
     let effects = effects(core, armed, state, restarts, progress).instrument(trace.effects());
     let (applied, ahead) = Box::pin(effects).await?;
+    if core.store.has(Defect::IntentDeletedEarly) {
+        let _ = core.delete_records(applied.intent().attempt, &progress.records()).await;
+    }
     if let Err(injected) = core.options.hooks.reach(Failpoint::PrePublish).await {
         return Err(Failed::injected(applied.into_recovery(), injected));
     }

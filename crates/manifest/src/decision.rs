@@ -2,8 +2,8 @@
 //! It joins arbitration and change; it must not know storage.
 
 use graphwrite_protocol_types::{
-    AttemptId, BaseView, CommitId, Intent, ManifestDelta, OperationId, ProcessInstanceId,
-    RequestDigest, Stale, TableIdentity,
+    AttemptId, BaseView, CommitId, Defect, Intent, ManifestDelta, OperationId, Planted,
+    ProcessInstanceId, RequestDigest, Stale, TableIdentity,
 };
 
 use crate::arbitration::{CommitVerdict, decided_operation, judge_commit, outcome_of};
@@ -50,6 +50,7 @@ pub(crate) struct Ground<'a> {
     /// Outcome rows of the attempt or its operation, from hot and cold.
     pub(crate) found: &'a [OutcomeRow],
     pub(crate) now_unix_us: u64,
+    pub(crate) planted: Planted,
 }
 
 impl Transition<'_> {
@@ -114,10 +115,9 @@ impl Ground<'_> {
         by: ProcessInstanceId,
     ) -> Result<Decision, InvalidTransition> {
         let settled = match judge_commit(intent, self.base, self.found) {
-            CommitVerdict::Publish => {
-                let mut hot = Box::new(self.hot.clone());
-                let commit = hot.apply_commit(intent, delta, by, self.stamp())?;
-                return Ok(Decision::Write { hot, report: Report::Committed(Box::new(commit)) });
+            CommitVerdict::Publish => return self.graph_commit(intent, delta, by),
+            CommitVerdict::Stale(_) if self.compares_no_more(intent) => {
+                return self.graph_commit(intent, delta, by);
             }
             CommitVerdict::Converged(commit) => Settled::Converged(commit),
             CommitVerdict::AlreadyDecided(row) => Settled::AlreadyDecided(Box::new(row)),
@@ -126,6 +126,22 @@ impl Ground<'_> {
             CommitVerdict::Stale(stale) => Settled::Stale(stale),
         };
         Ok(Decision::Settled(settled))
+    }
+
+    fn graph_commit(
+        &self,
+        intent: &Intent,
+        delta: &ManifestDelta,
+        by: ProcessInstanceId,
+    ) -> Result<Decision, InvalidTransition> {
+        let mut hot = Box::new(self.hot.clone());
+        let commit = hot.apply_commit(intent, delta, by, self.stamp())?;
+        Ok(Decision::Write { hot, report: Report::Committed(Box::new(commit)) })
+    }
+
+    /// [`Defect::ArbitratedOnce`]: the read set was compared when the intent was armed.
+    fn compares_no_more(&self, intent: &Intent) -> bool {
+        self.planted.has(Defect::ArbitratedOnce) && self.base.manifest != intent.manifest
     }
 
     fn row(

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow_array::StringArray;
-use graphwrite_protocol_types::{AttemptId, CommitId, OperationId};
+use graphwrite_protocol_types::{AttemptId, CommitId, Defect, OperationId};
 use graphwrite_substrate::RowFilter;
 
 use crate::arbitration::outcome_of;
@@ -129,7 +129,7 @@ impl ManifestState {
         let mut found: Vec<OutcomeRow> = self.recent_outcomes().filter(own).cloned().collect();
         if !found.iter().any(OutcomeRow::decides_operation) {
             let filter = RowFilter::All(vec![of_kind(OUTCOME), is(OPERATION, operation.as_str())]);
-            let older = outcomes_of(self.cold_rows(cold, filter).await?);
+            let older = self.cold_outcome_rows(cold, filter).await?;
             found.extend(older.into_iter().filter(|row| own(&row)));
         }
         let decided = found.iter().find(|row| row.decides_operation());
@@ -147,6 +147,17 @@ impl ManifestState {
         let by_operation = operation.map(|operation| is(OPERATION, operation.as_str()));
         let either = RowFilter::Any([by_attempt].into_iter().chain(by_operation).collect());
         let filter = RowFilter::All(vec![of_kind(OUTCOME), either]);
+        self.cold_outcome_rows(fragments, filter).await
+    }
+
+    async fn cold_outcome_rows(
+        &self,
+        fragments: Vec<u64>,
+        filter: RowFilter,
+    ) -> Result<Vec<OutcomeRow>, ManifestError> {
+        if self.table().planted().has(Defect::ColdNotSearched) {
+            return Ok(Vec::new());
+        }
         Ok(outcomes_of(self.cold_rows(fragments, filter).await?))
     }
 

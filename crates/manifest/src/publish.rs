@@ -143,7 +143,8 @@ impl Manifest {
         found: &[OutcomeRow],
     ) -> Result<Decision, ManifestError> {
         let now_unix_us = self.env.unix_micros();
-        let ground = Ground { base: state.base(), hot: state.hot(), found, now_unix_us };
+        let planted = self.store.planted();
+        let ground = Ground { base: state.base(), hot: state.hot(), found, now_unix_us, planted };
         Ok(ground.decide(transition)?)
     }
 

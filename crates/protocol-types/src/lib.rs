@@ -3,6 +3,7 @@
 
 mod branch_name;
 mod codec;
+mod defect;
 mod delta;
 mod effect;
 mod env;
@@ -28,6 +29,7 @@ pub use codec::{
     CodecError, ControlRecord, EncodeError, NameRecord, RECORD_VERSION, decode, decode_name_record,
     encode, encode_name_record,
 };
+pub use defect::{Defect, Planted};
 pub use delta::{
     Confirmation, HeadChange, LineageIntent, ManifestDelta, NextHead, Parents, PinSlot,
     RecoveryPlan, SchemaChange, TableSummary, WriterKind,

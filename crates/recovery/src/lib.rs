@@ -114,6 +114,7 @@ mod explain;
 mod facts;
 mod interpreter;
 mod look;
+mod planted;
 mod port;
 mod resolution;
 mod rule;

@@ -1,11 +1,12 @@
 //! One look at an intent: facts in the one order that is sound, and the judgement over them. It
 //! performs nothing.
 
-use graphwrite_protocol_types::{Intent, ManifestDelta, Pin, bind_outputs};
+use graphwrite_protocol_types::{Defect, Intent, ManifestDelta, Pin, bind_outputs};
 
 use crate::classify::{Case, Judgement, classify};
 use crate::evidence::{Evidence, evidence_of};
 use crate::facts::{AuthorityFacts, ConfirmFacts, DataFiles, RefFacts};
+use crate::planted::authority_first;
 use crate::port::RecoveryPort;
 use crate::wait::{Owner, WaitRules};
 use graphwrite_protocol_types::EffectKind;
@@ -59,9 +60,13 @@ pub async fn look<P: RecoveryPort>(
     owner: &Owner,
     waits: &WaitRules,
 ) -> Result<Look, P::Error> {
+    let planted = port.planted();
+    if planted.has(Defect::AuthorityFirst) {
+        return authority_first(port, intent, owner, waits).await;
+    }
     let found = gather(port, intent).await?;
     let authority = port.authority(intent).await?;
-    Ok(judged(intent, owner, waits, found, authority))
+    Ok(judged(intent, owner, waits, found, authority).told_in(planted, intent, owner, waits))
 }
 
 pub(crate) fn judged(
@@ -95,7 +100,8 @@ pub(crate) async fn gather<P: RecoveryPort>(
             _ => port.observe(intent, index).await?,
         };
         let achieved = confirm.achieved(index as usize);
-        evidence.push(evidence_of(effect, index, intent.attempt, &facts, achieved));
+        let seen = evidence_of(effect, index, intent.attempt, &facts, achieved);
+        evidence.push(seen.seen_in(port.planted(), effect));
         refs.push(facts);
     }
     let files = files_of(port, intent, &evidence).await?;

@@ -7,8 +7,8 @@ use std::future::Future;
 use std::marker::PhantomData;
 
 use graphwrite_protocol_types::{
-    AttemptId, BranchToken, CodecError, Failpoint, Full, Intent, ManifestDelta, Pin, RecoveryMode,
-    RollForward, TxUuid,
+    AttemptId, BranchToken, CodecError, Failpoint, Full, Intent, ManifestDelta, Pin, Planted,
+    RecoveryMode, RollForward, TxUuid,
 };
 
 use crate::classify::PinMove;
@@ -146,6 +146,11 @@ pub trait RecoveryPort: Sync {
 
     /// The branch whose records, refs and manifest this port reaches.
     fn branch(&self) -> &BranchToken;
+
+    /// What tests have planted in the build that recovers.
+    fn planted(&self) -> Planted {
+        Planted::default()
+    }
 
     /// Lists the branch's records. One LIST.
     fn list_records(&self) -> impl Future<Output = Result<Listing, Self::Error>> + Send;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use graphwrite_protocol_types::{
-    Alive, AttemptId, CodecError, Confirm, ControlRecord, EncodeError, IdentityDomain, Intent,
-    IntentDurable, NativeBranch, decode, encode,
+    Alive, AttemptId, CodecError, Confirm, ControlRecord, Defect, EncodeError, IdentityDomain,
+    Intent, IntentDurable, NativeBranch, decode, encode,
 };
 use thiserror::Error;
 
@@ -106,11 +106,26 @@ impl IntentStore {
     ///
     /// When the intent certainly does not exist: no encoding, or refused by the storage.
     pub async fn arm(&self, intent: Intent) -> Result<Arming, IntentError> {
+        if self.store.has(Defect::IntentAfterEffect) {
+            return Ok(Arming::Armed(Box::new(IntentDurable::witness(intent))));
+        }
+        self.arm_now(intent).await
+    }
+
+    async fn arm_now(&self, intent: Intent) -> Result<Arming, IntentError> {
         let branch = intent.branch.native.clone();
         match self.create(&branch, RecordKind::Intent, &intent).await? {
             PutOutcome::Created => Ok(Arming::Armed(Box::new(IntentDurable::witness(intent)))),
             PutOutcome::AlreadyExists => Ok(Arming::NameTaken),
             PutOutcome::Unknown(cause) => Ok(Arming::Unknown(cause)),
+        }
+    }
+
+    /// [`Defect::IntentAfterEffect`]: makes an intent durable when an effect of it has landed.
+    pub async fn arm_late(&self, intent: &Intent) {
+        let is_late = self.store.has(Defect::IntentAfterEffect);
+        if is_late && let Ok(None) = self.intent(&intent.branch.native, intent.attempt).await {
+            let _ = self.arm_now(intent.clone()).await;
         }
     }
 

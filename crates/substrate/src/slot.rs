@@ -71,7 +71,7 @@ pub async fn head(
     physical_ref: &PhysicalRef,
 ) -> Result<Option<TableVersion>, SubstrateError> {
     let base = ref_path(path, physical_ref)?;
-    let newest = newest_manifest(&base, store.lance()).await;
+    let newest = newest_manifest(&base, store.lance(), store.planted()).await;
     let newest = newest.map_err(|error| SubstrateError::engine("finding the head", path, error))?;
     match newest {
         None => Ok(None),
@@ -91,7 +91,7 @@ pub async fn head_expected(
     likely: u64,
 ) -> Result<Option<TableVersion>, SubstrateError> {
     let base = ref_path(path, physical_ref)?;
-    let listing = newest_manifest(&base, store.lance());
+    let listing = newest_manifest(&base, store.lance(), store.planted());
     let (newest, expected) = tokio::join!(listing, read_slot(store, path, physical_ref, likely));
     let newest = newest.map_err(|error| SubstrateError::engine("finding the head", path, error))?;
     let slot = match newest {

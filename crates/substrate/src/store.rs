@@ -10,6 +10,7 @@ mod provider;
 use std::path::Path as FsPath;
 use std::sync::Arc;
 
+use graphwrite_protocol_types::{Defect, Planted};
 use lance::session::Session;
 use lance_io::object_store::ObjectStore as LanceObjectStore;
 use object_store::ObjectStore;
@@ -40,6 +41,8 @@ struct Client {
 pub(crate) struct Place {
     pub(crate) root: String,
     pub(crate) url: url::Url,
+    /// What tests have planted in every client of it.
+    pub(crate) planted: Planted,
 }
 
 impl Store {
@@ -85,9 +88,20 @@ impl Store {
         format!("{:?}", self.0.objects)
     }
 
+    /// Whether tests have planted `defect` in clients of this storage; never in a build without them.
+    pub fn has(&self, defect: Defect) -> bool {
+        self.planted().has(defect)
+    }
+
+    /// What tests have planted, for those who cannot ask the store.
+    pub fn planted(&self) -> Planted {
+        self.0.place.planted
+    }
+
     pub(crate) fn client(objects: Arc<dyn ObjectStore>, place: Place) -> Self {
         let (session, lance) = provider::session_over(Arc::clone(&objects), &place);
-        Self(Arc::new(Client { objects, place, session, lance, listing: Arc::default() }))
+        let listing = Arc::new(ListingHandler { planted: place.planted });
+        Self(Arc::new(Client { objects, place, session, lance, listing }))
     }
 
     /// A client of the same storage whose requests pass through one more layer. Its caches start

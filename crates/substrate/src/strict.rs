@@ -72,7 +72,7 @@ pub async fn strict_commit(
     if let Some(found) = slot.found_by_repetition(&staged).await? {
         return slot.occupied(&found).await;
     }
-    let handler = StrictHandler::at(slot.version);
+    let handler = StrictHandler::at(slot.version, slot.store.planted());
     let strict: Arc<dyn CommitHandler> = handler.clone();
     let commit = CommitBuilder::new(Arc::clone(table.dataset()))
         .with_commit_handler(strict)
@@ -105,7 +105,7 @@ pub async fn create_dataset(
     if let Some(found) = slot.found_by_repetition(&staged).await? {
         return slot.occupied(&found).await;
     }
-    let handler = StrictHandler::at(slot.version);
+    let handler = StrictHandler::at(slot.version, slot.store.planted());
     let strict: Arc<dyn CommitHandler> = handler.clone();
     let uri = store.uri_of(path);
     let commit = CommitBuilder::new(uri.as_str())
@@ -135,7 +135,7 @@ pub(crate) async fn create_ref(
     let (reason, attempt) = (permit.reason(), permit.attempt());
     debug!(?reason, %attempt, path, %physical_ref, %clone, "strict clone");
     let slot = Slot::of_ref(store, (path, physical_ref), clone);
-    let handler = StrictHandler::at(slot.version);
+    let handler = StrictHandler::at(slot.version, slot.store.planted());
     let strict: Arc<dyn CommitHandler> = handler.clone();
     ref_path(path, physical_ref)?;
     let uri = store.uri_of(&ref_directory(path, physical_ref));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use futures::{StreamExt, TryStreamExt, stream};
-use graphwrite_protocol_types::{CommitPermit, PhysicalRef, Pin, TxUuid};
+use graphwrite_protocol_types::{CommitPermit, PhysicalRef, Pin, Planted, TxUuid};
 use lance::Dataset;
 use lance::dataset::builder::DatasetBuilder;
 use lance_table::format::{DataFile, DeletionFile, Fragment};
@@ -237,6 +237,11 @@ impl TableHandle {
         missing_files(&self.store, files.collect()).await
     }
 
+    /// What tests have planted in its storage.
+    pub fn planted(&self) -> Planted {
+        self.store.planted()
+    }
+
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
@@ -272,7 +277,8 @@ async fn damage_of_newest(
     physical_ref: &PhysicalRef,
 ) -> SubstrateError {
     let newest = async {
-        let location = newest_manifest(&ref_path(path, physical_ref).ok()?, store.lance()).await;
+        let base = ref_path(path, physical_ref).ok()?;
+        let location = newest_manifest(&base, store.lance(), store.planted()).await;
         store.get(location.ok()??.path.as_ref()).await.ok()?
     };
     match (error, newest.await) {

@@ -4,6 +4,8 @@
 mod assumptions;
 mod changes;
 mod creation;
+#[cfg(feature = "defects")]
+mod defects;
 mod forks;
 mod intents;
 mod layers;

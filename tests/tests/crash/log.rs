@@ -133,26 +133,27 @@ fn is_delete(operation: &Operation) -> bool {
     operation.kind == OperationKind::Delete
 }
 
-fn is_arming(operation: &Operation) -> bool {
+pub(crate) fn is_arming(operation: &Operation) -> bool {
     operation.kind == OperationKind::PutIfAbsent && operation.path.ends_with(".intent")
 }
 
-fn is_retirement(operation: &Operation) -> bool {
+pub(crate) fn is_retirement(operation: &Operation) -> bool {
     is_delete(operation) && operation.path.ends_with(".intent")
 }
 
 fn is_commit_below(operation: &Operation, place: &str) -> bool {
-    !is_delete(operation)
+    operation.kind.is_durable()
+        && !is_delete(operation)
         && operation.path.starts_with(place)
         && operation.path.contains("/_versions/")
         && operation.path.ends_with(".manifest")
 }
 
-fn is_effect(operation: &Operation) -> bool {
+pub(crate) fn is_effect(operation: &Operation) -> bool {
     is_commit_below(operation, "tables/")
 }
 
-fn is_manifest_commit(operation: &Operation) -> bool {
+pub(crate) fn is_manifest_commit(operation: &Operation) -> bool {
     is_commit_below(operation, "__manifest/")
 }
 
@@ -161,13 +162,13 @@ fn dataset_of(path: &str) -> Option<&str> {
 }
 
 /// The datasets that a storage has.
-async fn datasets(storage: &MemoryStorage) -> BTreeSet<String> {
+pub(crate) async fn datasets(storage: &MemoryStorage) -> BTreeSet<String> {
     let objects = Store::memory(storage).list("tables").await.unwrap();
     objects.iter().filter_map(|it| dataset_of(&it.path)).map(str::to_owned).collect()
 }
 
 /// What the log of an undisturbed write must be.
-fn check_write(
+pub(crate) fn check_write(
     log: &OperationLog,
     tables: usize,
     existing: &BTreeSet<String>,
@@ -178,14 +179,15 @@ fn check_write(
     let [published] = steps.all(is_manifest_commit)[..] else {
         return Err("not exactly one publication");
     };
-    let [retired] = steps.all(is_retirement)[..] else { return Err("the intent stays") };
+    let retirements = steps.all(is_retirement);
+    let Some(&retired) = retirements.last() else { return Err("the intent stays") };
     if effects.iter().any(|effect| *effect < armed) {
         return Err("an effect before the intent is durable");
     }
     if effects.iter().any(|effect| *effect > published) {
         return Err("a publication before an effect has landed");
     }
-    if retired < published {
+    if retirements[0] < published {
         return Err("the intent goes before the publication");
     }
     if retired + 1 != steps.0.len() || steps.all(is_delete) != [retired] {

@@ -53,10 +53,11 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) async fn new(schema: &'static Schema) -> Self {
+    /// An empty graph in `storage`.
+    pub(super) async fn on(schema: &'static Schema, storage: &MemoryStorage) -> Self {
         let document = SchemaDocument::parse(&schema.text()).expect("the model's schema");
         let declared = declare(&document, &SystemEnv::new()).expect("a valid schema");
-        let store = Store::memory(&MemoryStorage::new());
+        let store = Store::memory(storage);
         let graph = Graph::create(store.clone(), &declared, "model", impatient()).await;
         let (graph, state) = (graph.expect("a new graph"), State::default());
         let (history, late, tally) = (Vec::new(), Vec::new(), BTreeMap::new());

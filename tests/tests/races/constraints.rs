@@ -22,7 +22,7 @@ const KNOWN: Ring = Ring {
 };
 
 /// No edge exists before, nor a table for them.
-const UNKNOWN: Ring = Ring {
+pub(crate) const UNKNOWN: Ring = Ring {
     base: &[
         r#"{"type":"Person","data":{"slug":"p1"}}"#,
         r#"{"type":"Person","data":{"slug":"p2"}}"#,
@@ -31,12 +31,12 @@ const UNKNOWN: Ring = Ring {
     ..KNOWN
 };
 
-const WITHOUT_P3: Request = overwrite(&[
+pub(crate) const WITHOUT_P3: Request = overwrite(&[
     r#"{"type":"Person","data":{"slug":"p1"}}"#,
     r#"{"type":"Person","data":{"slug":"p2"}}"#,
 ]);
 
-const TO_P3: Request = append(&[r#"{"edge":"Knows","from":"p1","to":"p3"}"#]);
+pub(crate) const TO_P3: Request = append(&[r#"{"edge":"Knows","from":"p1","to":"p3"}"#]);
 
 /// Everybody works somewhere, at two companies at most.
 const EMPLOYED: Ring = Ring {

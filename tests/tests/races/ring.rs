@@ -9,16 +9,20 @@ use graphwrite_coordinator::{
     Graph, GraphOptions, Hooks, Injected, MemoryStorage, PrepareError, Rule, Store, WriteError,
     WriteErrorKind,
 };
-use graphwrite_protocol_types::{Conflict, Failpoint, GraphHeadToken, OperationId, WriteOutcome};
+use graphwrite_protocol_types::{
+    Conflict, Defect, Failpoint, GraphHeadToken, OperationId, WriteOutcome,
+};
 use tokio::sync::{Barrier, Semaphore};
 
-use crate::judge::{Case, Heard, Reference, check_answer, impatient, judge, open_impatient};
+use crate::judge::{
+    Case, Complaint, Heard, Reference, check_answer, impatient, judge, open_impatient,
+};
 use crate::request::{Request, Terms};
 use crate::world::{SCHEMA, append, create_with, own_process};
 
 /// How two writers know each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Processes {
+pub(crate) enum Processes {
     /// One process: the gates are shared.
     One,
     /// Two, each of which waits for the other as long as it may be alive.
@@ -28,9 +32,9 @@ pub(super) enum Processes {
 }
 
 impl Processes {
-    pub(super) const ALL: [Self; 3] = [Self::One, Self::Two, Self::Hostile];
+    pub(crate) const ALL: [Self; 3] = [Self::One, Self::Two, Self::Hostile];
 
-    pub(super) fn options(self, count: usize) -> Vec<GraphOptions> {
+    pub(crate) fn options(self, count: usize) -> Vec<GraphOptions> {
         match self {
             Self::One => vec![own_process(); count],
             Self::Two => (0..count).map(|_| own_process()).collect(),
@@ -41,27 +45,27 @@ impl Processes {
 
 /// How two writers meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Meeting {
-    pub(super) processes: Processes,
+pub(crate) struct Meeting {
+    pub(crate) processes: Processes,
     /// Where both wait for each other on their first attempt.
     point: Failpoint,
     /// The side that goes on alone, to its answer; both at once if none.
-    pub(super) first: Option<usize>,
+    pub(crate) first: Option<usize>,
 }
 
 impl Meeting {
-    const fn new(processes: Processes, point: Failpoint, first: Option<usize>) -> Self {
+    pub(crate) const fn new(processes: Processes, point: Failpoint, first: Option<usize>) -> Self {
         Self { processes, point, first }
     }
 
     /// Both have prepared over the same base, and go on at once.
-    pub(super) fn prepared() -> Vec<Self> {
+    pub(crate) fn prepared() -> Vec<Self> {
         let at_once = |processes| Self::new(processes, Failpoint::PostPrepare, None);
         Processes::ALL.into_iter().map(at_once).collect()
     }
 
     /// Few that differ most: for races of many pairs.
-    pub(super) fn few() -> Vec<Self> {
+    pub(crate) fn few() -> Vec<Self> {
         vec![
             Self::new(Processes::One, Failpoint::PostPrepare, None),
             Self::new(Processes::Two, Failpoint::PreArm, Some(0)),
@@ -71,7 +75,7 @@ impl Meeting {
     }
 
     /// Every kind, in both orders and at once.
-    pub(super) fn all() -> Vec<Self> {
+    pub(crate) fn all() -> Vec<Self> {
         let orders = [None, Some(0), Some(1)];
         let meetings = |processes, point| {
             orders.into_iter().map(move |first| Self::new(processes, point, first))
@@ -93,7 +97,7 @@ impl Meeting {
 
     /// Every kind of a race whose sides write no table in common: both can hold their gates, and meet
     /// just before their intents.
-    pub(super) fn all_disjoint() -> Vec<Self> {
+    pub(crate) fn all_disjoint() -> Vec<Self> {
         let orders = [None, Some(0), Some(1)];
         let gated = orders.map(|first| Self::new(Processes::One, Failpoint::PreArm, first));
         Self::all().into_iter().chain(gated).collect()
@@ -128,20 +132,22 @@ impl Hooks for Meet {
     }
 }
 
-pub(super) type Answer = Result<WriteOutcome, WriteError>;
+pub(crate) type Answer = Result<WriteOutcome, WriteError>;
 
 /// The graph that writers meet on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ring {
-    pub(super) schema: &'static str,
-    pub(super) base: &'static [&'static str],
+pub(crate) struct Ring {
+    pub(crate) schema: &'static str,
+    pub(crate) base: &'static [&'static str],
     /// A later write that is legal whoever wins.
-    pub(super) next: &'static [&'static str],
-    pub(super) expects_head: bool,
+    pub(crate) next: &'static [&'static str],
+    pub(crate) expects_head: bool,
+    /// What the builds have that meet.
+    pub(crate) planted: Option<Defect>,
 }
 
 /// Two persons, two companies, and no edges at all.
-pub(super) const RING: Ring = Ring {
+pub(crate) const RING: Ring = Ring {
     schema: SCHEMA,
     base: &[
         r#"{"type":"Person","data":{"slug":"p1","age":1}}"#,
@@ -154,33 +160,36 @@ pub(super) const RING: Ring = Ring {
         r#"{"type":"Company","data":{"slug":"next"}}"#,
     ],
     expects_head: false,
+    planted: None,
 };
 
 /// A race that is over.
-pub(super) struct Raced {
-    pub(super) meeting: Meeting,
-    pub(super) store: Store,
-    pub(super) graphs: Vec<Graph>,
-    pub(super) answers: Vec<Answer>,
+pub(crate) struct Raced {
+    pub(crate) meeting: Meeting,
+    pub(crate) store: Store,
+    pub(crate) graphs: Vec<Graph>,
+    pub(crate) answers: Vec<Answer>,
     ring: Ring,
     sides: [Request; 2],
 }
 
 impl Ring {
     /// A graph with the rows of the ring.
-    pub(super) async fn graph(&self) -> (Store, GraphHeadToken) {
-        let store = Store::memory(&MemoryStorage::new());
+    pub(crate) async fn graph(&self) -> (Store, GraphHeadToken) {
+        let storage = MemoryStorage::new();
+        let storage = self.planted.map_or(storage.clone(), |defect| storage.with_defect(defect));
+        let store = Store::memory(&storage);
         let head = append(&create_with(&store, self.schema).await, self.base).await.commit;
         (store, GraphHeadToken(head))
     }
 
     /// Lets two requests meet.
-    pub(super) async fn race(self, meeting: Meeting, sides: [Request; 2]) -> Raced {
+    pub(crate) async fn race(self, meeting: Meeting, sides: [Request; 2]) -> Raced {
         self.race_on(meeting, sides, [None, None]).await
     }
 
     /// The same, each under an operation id.
-    pub(super) async fn race_on(
+    pub(crate) async fn race_on(
         self,
         meeting: Meeting,
         sides: [Request; 2],
@@ -218,7 +227,7 @@ impl Ring {
 
 impl Raced {
     /// The sides that committed, in the order of their commits.
-    pub(super) async fn order(&self) -> Vec<usize> {
+    pub(crate) async fn order(&self) -> Vec<usize> {
         let log = open_impatient(&self.store).await.log(usize::MAX).await.unwrap();
         let side_of = |operation: &OperationId| {
             self.answers.iter().position(|answer| {
@@ -234,7 +243,13 @@ impl Raced {
     }
 
     /// The rows are those of the sides that committed, one after the other, and of nobody else.
-    pub(super) async fn judge(self) {
+    pub(crate) async fn judge(self) {
+        let meeting = self.meeting;
+        self.judged().await.unwrap_or_else(|complaint| panic!("{meeting:?}: {complaint:?}"));
+    }
+
+    /// The same, with what is wrong.
+    pub(crate) async fn judged(self) -> Result<(), Complaint> {
         let order = self.order().await;
         let mut state = Reference::default().with(self.ring.base);
         for side in &order {
@@ -251,33 +266,32 @@ impl Raced {
         for answer in self.answers {
             let heard = Heard::Answer(Box::new(answer));
             let is_committed = heard.receipt().is_some();
-            check_answer(&fresh, &heard, is_committed).await.expect("a truthful answer");
+            check_answer(&fresh, &heard, is_committed).await?;
         }
-        let judged = judge(&self.store, &case, &Heard::Nothing, &graphs).await;
-        judged.unwrap_or_else(|complaint| panic!("{:?}: {complaint:?}", self.meeting));
+        judge(&self.store, &case, &Heard::Nothing, &graphs).await.map(drop)
     }
 
-    pub(super) fn committed(&self) -> usize {
+    pub(crate) fn committed(&self) -> usize {
         let is_committed = |answer: &&Answer| matches!(answer, Ok(WriteOutcome::Committed(_)));
         self.answers.iter().filter(is_committed).count()
     }
 
     /// The side that did not commit.
-    pub(super) fn loser(&self) -> &Answer {
+    pub(crate) fn loser(&self) -> &Answer {
         assert_eq!(self.committed(), 1, "{:?}: {:?}", self.meeting, self.answers);
         let is_loser = |answer: &&Answer| !matches!(answer, Ok(WriteOutcome::Committed(_)));
         self.answers.iter().find(is_loser).expect("one of two")
     }
 
     /// Both committed; the order in which they did.
-    pub(super) async fn both(&self) -> Vec<usize> {
+    pub(crate) async fn both(&self) -> Vec<usize> {
         assert_eq!(self.committed(), 2, "{:?}: {:?}", self.meeting, self.answers);
         self.order().await
     }
 
     /// One committed, and the other was refused by this rule.
     #[track_caller]
-    pub(super) fn loser_breaks(&self, rule: Rule) {
+    pub(crate) fn loser_breaks(&self, rule: Rule) {
         let loser = self.loser();
         assert!(breaks(loser, rule), "{:?}: {rule:?}, not {loser:?}", self.meeting);
     }
@@ -293,7 +307,7 @@ fn breaks(answer: &Answer, rule: Rule) -> bool {
 }
 
 /// The table and the key that a strict request met.
-pub(super) fn taken_key(answer: &Answer) -> Option<(&str, &str)> {
+pub(crate) fn taken_key(answer: &Answer) -> Option<(&str, &str)> {
     match answer {
         Ok(WriteOutcome::Conflict(Conflict::KeyExists { table, key, .. })) => Some((table, key)),
         _ => None,

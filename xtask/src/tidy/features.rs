@@ -7,8 +7,12 @@ use crate::failure::Failure;
 use crate::finding::Finding;
 use crate::process::{FEATURES, Workspace};
 
+/// The feature that plants defects; only tests may come to it (docs/defects.md).
+const DEFECTS: &str = "defects";
 /// The package that must be built once.
 const COSTLY: &str = "lance";
+/// The packages that have the feature to offer.
+const OFFER_DEFECTS: [&str; 2] = ["graphwrite-protocol-types", "graphwrite-substrate"];
 const NORMAL: &str = "normal,build";
 const WITH_TESTS: &str = "normal,build,dev";
 
@@ -25,6 +29,7 @@ pub(crate) fn check(workspace: &Workspace, members: &[String]) -> Result<Vec<Fin
     let suite = resolved(workspace, all, WITH_TESTS)?;
     let demo = resolved(workspace, all, NORMAL)?;
     let mut findings = compare("the demo", &demo, &suite, &below);
+    findings.extend(shipped(workspace, members)?);
     for member in members {
         let alone = resolved(workspace, &["-p", member], WITH_TESTS)?;
         if builds_costly(&alone) {
@@ -32,6 +37,30 @@ pub(crate) fn check(workspace: &Workspace, members: &[String]) -> Result<Vec<Fin
         }
     }
     Ok(findings)
+}
+
+/// What anybody builds but the tests, with every feature that its packages have to offer themselves.
+fn shipped(workspace: &Workspace, members: &[String]) -> Result<Vec<Finding>, Failure> {
+    let own = |member: &&String| !OFFER_DEFECTS.contains(&member.as_str());
+    let mut findings = Vec::new();
+    for member in members.iter().filter(own) {
+        let selection = ["-p", member.as_str(), "--all-features"];
+        findings.extend(without_defects(member, &resolved(workspace, &selection, NORMAL)?));
+    }
+    Ok(findings)
+}
+
+fn without_defects(selection: &str, sets: &Sets) -> Vec<Finding> {
+    let is_planted = |set: &String| set.split(',').any(|feature| feature == DEFECTS);
+    let planted = sets.iter().filter(|(_, sets)| sets.iter().any(is_planted));
+    let fault = |package: &String| {
+        let text = format!(
+            "`{selection}` comes to the feature `{DEFECTS}` of `{package}` without being a test; \
+             ask for it among the dev-dependencies of graphwrite-tests alone"
+        );
+        Finding::fault("Cargo.toml", "no-defects", text)
+    };
+    planted.map(|(package, _)| fault(package)).collect()
 }
 
 fn resolved(workspace: &Workspace, selection: &[&str], edges: &str) -> Result<Sets, Failure> {
@@ -139,6 +168,17 @@ mod tests {
     #[test]
     fn packages_that_lance_does_not_need_are_not_compared() {
         assert_eq!(found("console v0.16.0|std\n", "console v0.16.0|ansi,std\n"), []);
+    }
+
+    #[test]
+    fn a_build_with_planted_defects_is_a_fault() {
+        let sets = parse("graphwrite-substrate v0.1.0|\nserde v1.0.0|derive,std\n");
+        assert_eq!(without_defects("graphwrite-cli", &sets), []);
+        let sets =
+            parse("graphwrite-substrate v0.1.0|\ngraphwrite-protocol-types v0.1.0|a,defects\n");
+        let found = without_defects("graphwrite-cli", &sets);
+        assert_eq!(rules(&found), ["no-defects"]);
+        assert!(found[0].text.contains("graphwrite-protocol-types"));
     }
 
     #[test]

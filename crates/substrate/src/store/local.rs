@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use graphwrite_protocol_types::Planted;
 use object_store::local::LocalFileSystem;
 use url::Url;
 
@@ -33,7 +34,7 @@ pub(super) fn open(root: &Path, durability: Durability) -> Result<Store, StoreEr
         .with_fsync(durability == Durability::Fsync);
     let url = Url::parse(&format!("{SCHEME}:///")).map_err(|error| unusable(error.into()))?;
     let root = canonical.display().to_string();
-    let place = Place { root, url };
+    let place = Place { root, url, planted: Planted::default() };
     Ok(Store::client(Arc::new(Ordered::new(files)), place))
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::TryStreamExt;
+use graphwrite_protocol_types::Planted;
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use url::Url;
@@ -17,6 +18,7 @@ use crate::StoreError;
 pub struct MemoryStorage {
     objects: Arc<InMemory>,
     number: u64,
+    planted: Planted,
 }
 
 /// Lance knows this scheme as an ordered, conditional in-memory store.
@@ -31,12 +33,20 @@ impl Default for MemoryStorage {
 impl MemoryStorage {
     /// An empty storage, unlike any other.
     pub fn new() -> Self {
-        Self::over(InMemory::new())
+        Self::over(InMemory::new(), Planted::default())
     }
 
     /// A copy of this instant that goes its own way. The bytes are shared, only the index is copied.
     pub fn fork(&self) -> Self {
-        Self::over(self.objects.fork())
+        Self::over(self.objects.fork(), self.planted)
+    }
+
+    /// The same storage, opened from here on by builds that have `defect`: it, its forks and all of
+    /// their clients (docs/defects.md).
+    #[cfg(feature = "defects")]
+    #[must_use]
+    pub fn with_defect(&self, defect: graphwrite_protocol_types::Defect) -> Self {
+        Self { planted: Planted::one(defect), ..self.clone() }
     }
 
     /// Hash of all paths and bytes: equal exactly when two storages hold the same content.
@@ -56,16 +66,17 @@ impl MemoryStorage {
         Ok(*hasher.finalize().as_bytes())
     }
 
-    fn over(objects: InMemory) -> Self {
+    fn over(objects: InMemory, planted: Planted) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
-        Self { objects: Arc::new(objects), number: NUMBERS.fetch_add(1, Ordering::Relaxed) }
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        Self { objects: Arc::new(objects), number, planted }
     }
 
     pub(super) fn client(&self) -> Store {
         let root = format!("memory:{}", self.number);
         let url = Url::parse(URL).expect("a constant URL");
         let objects: Arc<dyn ObjectStore> = Arc::clone(&self.objects) as _;
-        Store::client(objects, Place { root, url })
+        Store::client(objects, Place { root, url, planted: self.planted })
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use graphwrite_protocol_types::Defect;
 use lance::session::Session;
 use lance_io::object_store::{
     ObjectStore as LanceObjectStore, ObjectStoreParams, ObjectStoreProvider, ObjectStoreRegistry,
@@ -56,7 +57,7 @@ pub(super) fn session_over(
 ) -> (Arc<Session>, Arc<LanceObjectStore>) {
     // Ordered listing is what makes "the newest version is the first entry" true, and it keeps
     // Lance away from `latest_version_hint.json` (design 01 section 3).
-    let lists_in_order = true;
+    let lists_in_order = !place.planted.has(Defect::HintTrusted);
     let store = LanceObjectStore::new(
         objects,
         place.url.clone(),
