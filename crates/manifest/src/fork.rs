@@ -4,8 +4,8 @@
 
 use graphwrite_protocol_types::{AttemptId, CommitPermit, LiveBranch, NameBegun};
 use graphwrite_substrate::{
-    ClonedRef, Cloning, PutOutcome, RefFork, RefProbe, Store, SubstrateError, clone_ref, probe_ref,
-    probe_remains, refs_with_contents, write_ref_contents,
+    ClonedRef, Cloning, ForkCheck, PutOutcome, ReadyFork, RefFork, RefProbe, Store, SubstrateError,
+    check_fork, clone_ref, probe_ref, probe_remains, refs_with_contents, write_ref_contents,
 };
 
 use crate::reading::MANIFEST_PATH;
@@ -32,14 +32,27 @@ impl NativeFork {
         Some(Self { attempt, fork })
     }
 
-    /// The first phase: the source's version, proven to be the one of the fork, becomes the first
-    /// version of the native branch. Sending it again is safe.
+    /// Whether the source's version is still the one of the fork. It comes after the record of the
+    /// beginning, and may go beside the other looks at the source. Two reads, side by side.
+    ///
+    /// # Errors
+    /// The storage failed.
+    pub async fn check(&self, store: &Store) -> Result<ForkCheck, SubstrateError> {
+        check_fork(store, &self.fork).await
+    }
+
+    /// The first phase: the source's version becomes the first version of the native branch. After an
+    /// unknown outcome, checking and sending it again is safe.
     ///
     /// # Errors
     /// This call has sent no commit.
-    pub async fn clone_source(&self, store: &Store) -> Result<Cloning, SubstrateError> {
+    pub async fn clone_source(
+        &self,
+        store: &Store,
+        ready: &ReadyFork,
+    ) -> Result<Cloning, SubstrateError> {
         let permit = CommitPermit::authority(self.attempt);
-        Box::pin(clone_ref(&permit, store, &self.fork)).await
+        Box::pin(clone_ref(&permit, store, ready)).await
     }
 
     /// The second phase: Lance's own record of the branch. Sending it again is safe.
@@ -52,7 +65,7 @@ impl NativeFork {
         cloned: &ClonedRef,
     ) -> Result<PutOutcome, SubstrateError> {
         let permit = CommitPermit::authority(self.attempt);
-        write_ref_contents(&permit, store, &self.fork, cloned).await
+        write_ref_contents(&permit, store, cloned).await
     }
 
     /// What of the two phases is there, past every cache. Two reads, side by side.

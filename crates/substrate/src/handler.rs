@@ -26,6 +26,12 @@ pub(crate) struct ListingHandler {
     pub(crate) planted: Planted,
 }
 
+impl ListingHandler {
+    fn known(&self, _: &Path, _: u64) -> Option<ManifestLocation> {
+        None
+    }
+}
+
 /// What became of the one manifest that a strict commit may write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SlotWrite {
@@ -45,6 +51,7 @@ pub(crate) enum SlotWrite {
 #[derive(Debug)]
 pub(crate) struct StrictHandler {
     expected: u64,
+    source: Option<ManifestLocation>,
     write: Mutex<SlotWrite>,
     planted: Planted,
 }
@@ -67,7 +74,20 @@ impl From<RefusedCommit> for CommitError {
 
 impl StrictHandler {
     pub(crate) fn at(expected: u64, planted: Planted) -> Arc<Self> {
-        Arc::new(Self { expected, write: Mutex::new(SlotWrite::NotReached), planted })
+        let write = Mutex::new(SlotWrite::NotReached);
+        Arc::new(Self { expected, source: None, write, planted })
+    }
+
+    /// For a clone of the version at `source`, which its caller has just read: Lance need not ask for
+    /// it again before it reads it.
+    pub(crate) fn cloning(source: ManifestLocation, planted: Planted) -> Arc<Self> {
+        let write = Mutex::new(SlotWrite::NotReached);
+        Arc::new(Self { expected: source.version, source: Some(source), write, planted })
+    }
+
+    fn known(&self, base: &Path, version: u64) -> Option<ManifestLocation> {
+        let path = ManifestNamingScheme::V2.manifest_path(base, version);
+        self.source.clone().filter(|source| source.path == path)
     }
 
     pub(crate) fn slot_write(&self) -> SlotWrite {
@@ -164,7 +184,12 @@ impl CommitHandler for $handler {
             version: u64,
             store: &dyn Objects,
         ) -> Result<ManifestLocation> {
-            ConditionalPutCommitHandler.resolve_version_location(base, version, store).await
+            match self.known(base, version) {
+                Some(location) => Ok(location),
+                None => {
+                    ConditionalPutCommitHandler.resolve_version_location(base, version, store).await
+                }
+            }
         }
 
         async fn version_exists(

@@ -11,6 +11,7 @@ mod marking;
 mod names;
 mod objects;
 mod predicate;
+mod ref_fork;
 mod refs;
 mod scan;
 mod slot;
@@ -37,9 +38,10 @@ pub use names::{
 };
 pub use objects::{ObjectEntry, PutOutcome, RawObjects};
 pub use predicate::{Predicate, PredicateError, TextPosition};
+pub use ref_fork::RefFork;
 pub use refs::{
-    ClonedRef, Cloning, RefFork, RefProbe, RefRemoval, clone_ref, delete_ref, probe_ref,
-    probe_remains, refs_with_contents, write_ref_contents,
+    ClonedRef, Cloning, ForkCheck, ReadyFork, RefProbe, RefRemoval, check_fork, clone_ref,
+    delete_ref, probe_ref, probe_remains, refs_with_contents, write_ref_contents,
 };
 pub use scan::{BatchStream, RowFilter, ScanRequest};
 pub use slot::{SlotAction, SlotRecord, TableVersion, head, head_expected, read_slot};

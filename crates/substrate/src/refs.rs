@@ -3,36 +3,38 @@
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
-use graphwrite_protocol_types::{
-    AttemptId, CommitPermit, EffectKind, ForkPoint, Intent, LiveHead, NativeBranch, PhysicalFact,
-    PhysicalRef, Pin, RefIdentifier, TxUuid,
-};
-use lance::dataset::refs::{BranchContents, BranchIdentifier};
-use lance::dataset::transaction::{Operation, Transaction};
+use graphwrite_protocol_types::{CommitPermit, PhysicalFact, TxUuid};
 use lance_table::io::commit::{ManifestNamingScheme, VERSIONS_DIR};
 
+use crate::ref_fork::{RefFork, contents_directory};
 use crate::slot::ref_directory;
 use crate::strict::{create_ref, found_ref};
 use crate::{
-    Cause, Landing, ObjectEntry, PutOutcome, RawObjects, Store, SubstrateError, TableHandle,
-    read_slot,
+    Cause, Landing, ObjectEntry, PutOutcome, RawObjects, SlotRecord, Store, SubstrateError,
+    TableHandle, read_slot,
 };
 
 const AT_ONCE: usize = 16;
-const MICROS: u64 = 1_000_000;
 
-/// A ref as one attempt makes it out of a version of another ref: everything about it follows from
-/// here, so that each phase can be sent again and what is found can be told from anything foreign.
+/// What a look at the version to be cloned comes to.
+#[derive(Debug)]
+#[must_use]
+pub enum ForkCheck {
+    /// It is the version that was meant.
+    Ready(Box<ReadyFork>),
+    /// It is not there, or is another one.
+    SourceGone {
+        /// The transaction that has the version's number.
+        found: Option<TxUuid>,
+    },
+}
+
+/// A ref whose source was proven, and may be cloned.
 #[derive(Debug, Clone)]
-pub struct RefFork {
-    path: String,
-    from: PhysicalRef,
-    at: Pin,
-    to: PhysicalRef,
-    attempt: AttemptId,
-    clone: TxUuid,
-    identifier: RefIdentifier,
-    at_unix_us: u64,
+pub struct ReadyFork {
+    fork: RefFork,
+    source_bytes: u64,
+    present: Option<SlotRecord>,
 }
 
 /// What became of the first phase.
@@ -40,19 +42,15 @@ pub struct RefFork {
 #[must_use]
 pub enum Cloning {
     /// The clone is there; it lacks its contents.
-    Cloned(ClonedRef),
-    /// The version to be cloned is not there, or is another one; nothing was written.
-    SourceGone {
-        /// The transaction that has the version's number.
-        found: Option<TxUuid>,
-    },
-    /// Nobody knows whether the clone is there, or will be. Sending it again is safe.
+    Cloned(Box<ClonedRef>),
+    /// Nobody knows whether the clone is there, or will be. Checking and sending it again is safe.
     Unknown(Cause),
 }
 
 /// A ref after its first phase.
 #[derive(Debug, Clone)]
 pub struct ClonedRef {
+    fork: RefFork,
     table: TableHandle,
     source_bytes: u64,
 }
@@ -83,127 +81,6 @@ pub enum RefRemoval {
     ForeignContents,
 }
 
-impl RefFork {
-    /// The native branch `native` that `attempt` makes, of the dataset at `path`.
-    pub fn of_branch(
-        path: &str,
-        native: &NativeBranch,
-        attempt: AttemptId,
-        fork: &ForkPoint,
-        begun_at_unix_us: u64,
-    ) -> Self {
-        Self {
-            path: path.to_owned(),
-            from: fork.cloned_from().physical_ref(),
-            at: fork.manifest.clone(),
-            to: native.physical_ref(),
-            attempt,
-            clone: TxUuid::native_branch(attempt),
-            identifier: fork.identifier_for(attempt),
-            at_unix_us: begun_at_unix_us,
-        }
-    }
-
-    /// The ref that effect `effect` of `attempt` makes of the head that its branch has inherited.
-    pub fn of_first_write(
-        attempt: AttemptId,
-        effect: u32,
-        inherited: &LiveHead,
-        armed_at_unix_us: u64,
-    ) -> Self {
-        Self {
-            path: inherited.path.as_str().to_owned(),
-            from: inherited.physical_ref.clone(),
-            at: inherited.pin.clone(),
-            to: PhysicalRef::of_first_write(attempt),
-            attempt,
-            clone: TxUuid::fork(attempt, effect),
-            identifier: inherited.ref_identifier.forked(inherited.pin.version, attempt),
-            at_unix_us: armed_at_unix_us,
-        }
-    }
-
-    /// The ref that effect `effect` of an armed attempt makes; none when that is not what it does.
-    pub fn of_effect(intent: &Intent, effect: u32) -> Option<Self> {
-        let planned = intent.effects.get(effect as usize)?;
-        let inherited = intent.read_set.table(planned.target.identity)?.head.live()?;
-        let fork = Self::of_first_write(intent.attempt, effect, inherited, intent.armed_at_unix_us);
-        let is_planned = planned.kind == EffectKind::CreateRef
-            && planned.target.path.as_str() == fork.path
-            && planned.target.physical_ref == fork.to;
-        is_planned.then_some(fork)
-    }
-
-    /// The same making on the dataset of a test.
-    #[cfg(test)]
-    pub(crate) fn at_path(self, path: &str) -> Self {
-        Self { path: path.to_owned(), ..self }
-    }
-
-    /// The ref.
-    pub fn physical_ref(&self) -> &PhysicalRef {
-        &self.to
-    }
-
-    /// Lance's identity of the ref, known before the ref is there.
-    pub fn identifier(&self) -> &RefIdentifier {
-        &self.identifier
-    }
-
-    /// The first version of the ref, which is the clone.
-    pub fn clone_pin(&self) -> Pin {
-        Pin { version: self.at.version, tx_uuid: self.clone.clone() }
-    }
-
-    fn transaction(&self, store: &Store) -> Transaction {
-        let source_name = match &self.from {
-            PhysicalRef::Main => None,
-            PhysicalRef::Named(name) => Some(name.clone()),
-        };
-        Transaction {
-            read_version: self.at.version,
-            uuid: self.clone.as_str().to_owned(),
-            operation: Operation::Clone {
-                is_shallow: true,
-                ref_name: source_name,
-                ref_version: self.at.version,
-                ref_path: store.uri_of(&ref_directory(&self.path, &self.from)),
-                branch_name: Some(self.to.to_string()),
-            },
-            tag: None,
-            transaction_properties: None,
-        }
-    }
-
-    fn contents_path(&self) -> String {
-        format!("{}/{}.json", contents_directory(&self.path), self.to)
-    }
-
-    fn contents(&self, source_bytes: u64) -> BranchContents {
-        BranchContents {
-            parent_branch: match &self.from {
-                PhysicalRef::Main => None,
-                PhysicalRef::Named(name) => Some(name.clone()),
-            },
-            identifier: lance_identifier(&self.identifier),
-            parent_version: self.at.version,
-            create_at: self.at_unix_us / MICROS,
-            manifest_size: usize::try_from(source_bytes).unwrap_or(usize::MAX),
-            metadata: Default::default(),
-        }
-    }
-
-    fn is_contents(&self, bytes: &[u8]) -> bool {
-        let own = self.contents(0);
-        let found = serde_json::from_slice::<BranchContents>(bytes);
-        found.is_ok_and(|found| {
-            found.identifier == own.identifier
-                && found.parent_branch == own.parent_branch
-                && found.parent_version == own.parent_version
-        })
-    }
-}
-
 impl ClonedRef {
     /// The ref at its first version.
     pub fn table(&self) -> &TableHandle {
@@ -211,42 +88,46 @@ impl ClonedRef {
     }
 }
 
-fn lance_identifier(identifier: &RefIdentifier) -> BranchIdentifier {
-    let version_mapping = match identifier {
-        RefIdentifier::Main(_) => Vec::new(),
-        RefIdentifier::Native(mapping) => mapping.clone(),
-    };
-    BranchIdentifier { version_mapping }
+/// Whether the version to be cloned is the one that was meant, and whether the clone is there
+/// already: two reads side by side, past every cache. For a native branch it follows the beginning's
+/// record, so that whoever could take the version away has seen that record.
+pub async fn check_fork(store: &Store, fork: &RefFork) -> Result<ForkCheck, SubstrateError> {
+    let version = fork.at.version;
+    let source = read_slot(store, &fork.path, &fork.from, version);
+    let present = read_slot(store, &fork.path, &fork.to, version);
+    let (source, present) = tokio::try_join!(source, present)?;
+    match source {
+        Some(slot) if slot.version.tx_uuid == fork.at.tx_uuid => {
+            let (fork, source_bytes) = (fork.clone(), slot.manifest_bytes);
+            Ok(ForkCheck::Ready(Box::new(ReadyFork { fork, source_bytes, present })))
+        }
+        other => Ok(ForkCheck::SourceGone { found: other.map(|slot| slot.version.tx_uuid) }),
+    }
 }
 
-fn contents_directory(path: &str) -> String {
-    format!("{path}/_refs/branches")
-}
-
-/// The first phase: the clone, one strict commit as the ref's first version. The version that is
-/// cloned is proven to be the one that was meant.
+/// The first phase: the clone, one strict commit as the ref's first version.
 ///
 /// # Errors
 /// This call has sent no commit.
 pub async fn clone_ref(
     permit: &CommitPermit<'_>,
     store: &Store,
-    fork: &RefFork,
+    ready: &ReadyFork,
 ) -> Result<Cloning, SubstrateError> {
-    let source = read_slot(store, &fork.path, &fork.from, fork.at.version);
-    let present = read_slot(store, &fork.path, &fork.to, fork.at.version);
-    let (source, present) = tokio::try_join!(source, present)?;
-    let source_bytes = match source {
-        Some(slot) if slot.version.tx_uuid == fork.at.tx_uuid => slot.manifest_bytes,
-        other => return Ok(Cloning::SourceGone { found: other.map(|slot| slot.version.tx_uuid) }),
-    };
+    let ReadyFork { fork, source_bytes, present } = ready;
     let (place, clone) = ((fork.path.as_str(), &fork.to), fork.clone_pin());
     let landing = match present {
-        Some(found) => found_ref(store, place, &clone, &found).await?,
-        None => create_ref(permit, store, place, &clone, fork.transaction(store)).await?,
+        Some(found) => found_ref(store, place, &clone, found).await?,
+        None => {
+            let (source, transaction) = (fork.source(*source_bytes)?, fork.transaction(store));
+            create_ref(permit, store, place, &clone, source, transaction).await?
+        }
     };
     Ok(match landing {
-        Landing::Landed { table, .. } => Cloning::Cloned(ClonedRef { table, source_bytes }),
+        Landing::Landed { table, .. } => {
+            let (fork, source_bytes) = (fork.clone(), *source_bytes);
+            Cloning::Cloned(Box::new(ClonedRef { fork, table, source_bytes }))
+        }
         // The ref's name is the attempt's own: no other can have been there first (K4).
         Landing::SlotTaken { winner } => Cloning::Unknown(
             format!("version {} of {} belongs to {winner:?}", fork.at.version, fork.to).into(),
@@ -263,10 +144,9 @@ pub async fn clone_ref(
 pub async fn write_ref_contents(
     permit: &CommitPermit<'_>,
     store: &Store,
-    fork: &RefFork,
     cloned: &ClonedRef,
 ) -> Result<PutOutcome, SubstrateError> {
-    let (reason, attempt) = (permit.reason(), permit.attempt());
+    let (fork, reason, attempt) = (&cloned.fork, permit.reason(), permit.attempt());
     tracing::debug!(?reason, %attempt, path = fork.path, name = %fork.to, "contents of a ref");
     let bytes =
         serde_json::to_vec_pretty(&fork.contents(cloned.source_bytes)).map_err(|error| {

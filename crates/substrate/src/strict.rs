@@ -7,7 +7,7 @@ use graphwrite_protocol_types::{CommitPermit, PhysicalRef, Pin, TxUuid};
 use lance::Dataset;
 use lance::dataset::CommitBuilder;
 use lance::dataset::transaction::Transaction;
-use lance_table::io::commit::CommitHandler;
+use lance_table::io::commit::{CommitHandler, ManifestLocation};
 use tracing::debug;
 
 use crate::handler::{SlotWrite, StrictHandler};
@@ -119,8 +119,8 @@ pub async fn create_dataset(
     slot.judge(handler.slot_write_after(Box::pin(commit)).await).await
 }
 
-/// Makes a ref out of a version of another: lands `transaction`, a clone, as the ref's first version
-/// `clone`. The caller has seen that slot empty: Lance must not see a clone again that has landed.
+/// Makes a ref out of the version at `source`: lands `transaction`, a clone, as the ref's first version
+/// `clone`, which has the same number. The caller has seen that slot empty: Lance must not see a clone again that has landed.
 ///
 /// # Errors
 ///
@@ -130,12 +130,13 @@ pub(crate) async fn create_ref(
     store: &Store,
     (path, physical_ref): (&str, &PhysicalRef),
     clone: &Pin,
+    source: ManifestLocation,
     transaction: Transaction,
 ) -> Result<Landing, SubstrateError> {
     let (reason, attempt) = (permit.reason(), permit.attempt());
     debug!(?reason, %attempt, path, %physical_ref, %clone, "strict clone");
     let slot = Slot::of_ref(store, (path, physical_ref), clone);
-    let handler = StrictHandler::at(slot.version, slot.store.planted());
+    let handler = StrictHandler::cloning(source, slot.store.planted());
     let strict: Arc<dyn CommitHandler> = handler.clone();
     ref_path(path, physical_ref)?;
     let uri = store.uri_of(&ref_directory(path, physical_ref));

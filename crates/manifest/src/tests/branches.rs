@@ -2,7 +2,10 @@
 //! cheap and as final as those of main.
 
 use graphwrite_protocol_types::*;
-use graphwrite_substrate::{Cloning, Fault, OperationKind, PutOutcome};
+use graphwrite_substrate::{
+    Cloning, Fault, ForkCheck, NameStore, OperationKind, PutOutcome, RecordPut, RequestCounts,
+    Store,
+};
 
 use super::world::*;
 use crate::*;
@@ -22,13 +25,23 @@ fn begun(world: &World, name: &str, source: &Manifest, of: &ManifestState) -> Na
     }
 }
 
-async fn made(world: &World, begun: &NameBegun) -> LiveBranch {
+/// Both phases.
+async fn make_native(store: &Store, begun: &NameBegun) {
     let native = NativeFork::of_begun(begun);
-    let Cloning::Cloned(cloned) = native.clone_source(&world.store).await.unwrap() else {
-        panic!("the source is there")
-    };
-    let contents = native.write_contents(&world.store, &cloned).await.unwrap();
+    let check = native.check(store).await.unwrap();
+    finish_native(store, &native, check).await;
+}
+
+async fn finish_native(store: &Store, native: &NativeFork, check: ForkCheck) {
+    let ForkCheck::Ready(ready) = check else { panic!("no source: {check:?}") };
+    let cloning = native.clone_source(store, &ready).await.unwrap();
+    let Cloning::Cloned(cloned) = cloning else { panic!("not cloned: {cloning:?}") };
+    let contents = native.write_contents(store, &cloned).await.unwrap();
     assert!(matches!(contents, PutOutcome::Created), "{contents:?}");
+}
+
+async fn made(world: &World, begun: &NameBegun) -> LiveBranch {
+    make_native(&world.store, begun).await;
     begun.decided_live(ProcessInstanceId::from_u128(5), 1).live().unwrap()
 }
 
@@ -172,21 +185,22 @@ async fn outcomes_that_a_branch_inherits_are_not_those_of_its_own_operations() {
 
 #[tokio::test]
 async fn inherited_outcomes_do_not_count_from_cold_fragments_either() {
-    let (world, main) = with_commits(0).await;
-    let base = main.known_state();
-    let on_main = world.write(&base).writes(table(1)).of_operation("nightly");
-    on_main.commit(&main, &base).await;
-    commit_many(&world, &main, 70).await;
-    assert!(!main.known_state().cold_fragments().is_empty());
-    let branch = branch(&world, "b", &main).await;
+    let (world, main) = with_commits(1).await;
+    let parent = branch(&world, "p", &main).await;
+    let base = parent.known_state();
+    let on_parent = world.write(&base).writes(table(1)).of_operation("nightly");
+    on_parent.commit(&parent, &base).await;
+    commit_many(&world, &parent, 70).await;
+    assert!(!parent.known_state().cold_fragments().is_empty());
+    let branch = branch(&world, "b", &parent).await;
     let state = branch.known_state();
     assert_eq!(state.outcome_of_operation(&operation("nightly")).await.unwrap(), None);
     world.write(&state).of_operation("nightly").writes(table(2)).commit(&branch, &state).await;
     commit_many(&world, &branch, 70).await;
     let found = branch.known_state().outcome_of_operation(&operation("nightly")).await.unwrap();
-    assert!(found.is_some_and(|row| row.attempt != on_main.intent.attempt));
+    assert!(found.is_some_and(|row| row.attempt != on_parent.intent.attempt));
     let history = branch.known_state().commits(usize::MAX).await.unwrap();
-    assert_eq!(history.len(), 142);
+    assert_eq!(history.len(), 143);
     assert!(history.windows(2).all(|pair| pair[0].parents == [pair[1].commit]));
     let fork = branch.fork().unwrap().manifest.version;
     assert_eq!(branch.known_state().commits_since(fork).await.unwrap().len(), 71);
@@ -243,8 +257,8 @@ async fn a_source_that_is_another_version_is_not_cloned() {
     let (world, main) = with_commits(1).await;
     let mut begun = begun(&world, "b", &main, &main.known_state());
     begun.fork.manifest.tx_uuid = TxUuid::observed("another");
-    let cloning = NativeFork::of_begun(&begun).clone_source(&world.store).await.unwrap();
-    assert!(matches!(cloning, Cloning::SourceGone { found: Some(_) }), "{cloning:?}");
+    let check = NativeFork::of_begun(&begun).check(&world.store).await.unwrap();
+    assert!(matches!(check, ForkCheck::SourceGone { found: Some(_) }), "{check:?}");
 }
 
 #[tokio::test]
@@ -325,11 +339,9 @@ async fn a_branch_costs_to_open_and_to_publish_what_main_does() {
     let (world, main) = with_commits(10).await;
     let begun = begun(&world, "b", &main, &main.known_state());
     let (counted, counter) = world.store.counting();
-    let native = NativeFork::of_begun(&begun);
-    let Cloning::Cloned(cloned) = native.clone_source(&counted).await.unwrap() else { panic!() };
-    let _ = native.write_contents(&counted, &cloned).await.unwrap();
+    make_native(&counted, &begun).await;
     let making = counter.take();
-    assert!(making.total() <= 8, "{making:?}");
+    assert!(making.total() <= 7, "{making:?}");
     let live = begun.decided_live(ProcessInstanceId::from_u128(5), 1).live().unwrap();
     let (cold, counter) = world.store.counting();
     let opened = Manifest::open_branch(&cold, CountingEnv::seeded(3), &live, Purpose::Write);
@@ -351,11 +363,7 @@ async fn making_a_branch_costs_the_same_at_any_depth() {
     for round in 0..3 {
         let begun = begun(&world, &format!("b{round}"), &main, &main.known_state());
         let (counted, counter) = world.store.counting();
-        let native = NativeFork::of_begun(&begun);
-        let Cloning::Cloned(cloned) = native.clone_source(&counted).await.unwrap() else {
-            panic!("the source is there")
-        };
-        let _ = native.write_contents(&counted, &cloned).await.unwrap();
+        make_native(&counted, &begun).await;
         costs.push(counter.take().by_kind);
         commit_many(&world, &main, 80).await;
     }
@@ -376,4 +384,73 @@ async fn a_publish_on_a_branch_whose_answer_was_lost_is_found_to_have_landed() {
     let write = commit_one(&world, &branch, 1).await;
     let found = open_branch(&world, &live).await.known_state();
     assert_eq!(found.base().graph_head.0, Some(write.intent.lineage.commit));
+}
+
+#[track_caller]
+fn written<R: std::fmt::Debug>(put: RecordPut<R>) {
+    assert!(matches!(put, RecordPut::Written), "{put:?}");
+}
+
+/// The whole control operation, in the order of the protocol: the records, and between them the
+/// looks at the source and the two phases.
+async fn create_and_delete(
+    store: &Store,
+    source: &Manifest,
+    begun: &NameBegun,
+    counts: impl Fn() -> RequestCounts,
+) -> [RequestCounts; 2] {
+    let (names, name) = (NameStore::new(store.clone(), source.known_state().domain()), &begun.name);
+    let by = ProcessInstanceId::from_u128(5);
+    let look = names.look(name).await.unwrap();
+    assert!(look.state().rights().begin && look.listing.next_number() == begun.number);
+    written(names.begin(begun).await.unwrap());
+    let native = NativeFork::of_begun(begun);
+    let of_source = async {
+        let token = &begun.fork.source;
+        match token.name.parse() {
+            Ok(name) => names.still_means(&name, token.record).await.unwrap(),
+            Err(_) => token.native.is_main(),
+        }
+    };
+    let (check, head, holds) = futures::join!(native.check(store), source.state(), of_source);
+    assert!(holds && head.unwrap().base().graph_head.0 == begun.fork.commit);
+    finish_native(store, &native, check.unwrap()).await;
+    written(names.decide(&begun.decided_live(by, 1)).await.unwrap());
+    assert!(names.still_means(name, begun.number).await.unwrap());
+    let create = counts();
+    let look = names.look(name).await.unwrap();
+    assert!(look.state().rights().delete);
+    let (name, number, actor) = (begun.name.clone(), begun.number, "tester".to_owned());
+    let deleted = NameDeleted { name, number, by, actor, deleted_at_unix_us: 2 };
+    written(names.mark_deleted(&deleted).await.unwrap());
+    [create, counts()]
+}
+
+#[tokio::test]
+async fn a_branch_is_created_by_fourteen_requests_and_deleted_by_three_at_most() {
+    let (world, main) = with_commits(10).await;
+    let begun_parent = begun(&world, "p", &main, &main.known_state());
+    let parent = made(&world, &begun_parent).await;
+    let records = NameStore::new(world.store.clone(), main.known_state().domain());
+    written(records.begin(&begun_parent).await.unwrap());
+    let decided = begun_parent.decided_live(ProcessInstanceId::from_u128(5), 1);
+    written(records.decide(&decided).await.unwrap());
+    let (counted, counter) = world.store.counting();
+    let main = world.open_through(&counted).await;
+    let seed = CountingEnv::seeded(world.next_id() as u64);
+    let parent = Manifest::open_branch(&counted, seed, &parent, Purpose::Write).await.unwrap();
+    let mut costs = Vec::new();
+    for (name, source) in [("a", &main), ("b", &parent)] {
+        commit_one(&world, source, 1).await;
+        let begun = begun(&world, name, source, &source.known_state());
+        counter.take();
+        let [create, delete] =
+            Box::pin(create_and_delete(&counted, source, &begun, || counter.take())).await;
+        assert!(create.total() <= 14, "{create:?}");
+        assert_eq!(delete.total(), 3, "{delete:?}");
+        costs.push((create.total(), create.durable()));
+    }
+    // One listing more than from main: whether the source still is what its name means. Durable are
+    // two records, the clone's two files, and its contents.
+    assert_eq!(costs, [(12, 5), (13, 5)]);
 }

@@ -1,11 +1,14 @@
 //! How refs are made, probed and removed: both phases, each with its crash, and what Lance itself
 //! says of the result.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use graphwrite_protocol_types::{
-    AttemptId, BranchToken, ContentId, DatasetPath, ForkPoint, IdentityDomain, LiveHead, NameBegun,
-    OwnerRecord, PhysicalFact, PhysicalRef, Pin, ProcessInstanceId, RefIdentifier, SchemaHash,
-    TableIdentity, TxUuid,
+    Access, AttemptId, BaseView, BranchToken, Compensation, ContentId, DatasetPath, Effect,
+    EffectKind, EffectTarget, ForkPoint, GraphHeadToken, IdentityDomain, Intent, LiveHead,
+    NameBegun, OwnerRecord, PhysicalFact, PhysicalRef, Pin, PlannedStep, PostState, PreState,
+    ProcessInstanceId, RefIdentifier, SchemaHash, TableHeadToken, TableIdentity, TxUuid,
 };
 use lance::Dataset;
 use lance::dataset::builder::DatasetBuilder;
@@ -68,9 +71,16 @@ fn of_branch(begun: &NameBegun) -> RefFork {
     RefFork::of_branch(TABLE, &native, begun.attempt, &begun.fork, at)
 }
 
+async fn ready(store: &Store, fork: &RefFork) -> ReadyFork {
+    match check_fork(store, fork).await.unwrap() {
+        ForkCheck::Ready(ready) => *ready,
+        other => panic!("not ready: {other:?}"),
+    }
+}
+
 async fn cloned(store: &Store, fork: &RefFork) -> ClonedRef {
-    match clone_ref(&permit(), store, fork).await.unwrap() {
-        Cloning::Cloned(cloned) => cloned,
+    match clone_ref(&permit(), store, &ready(store, fork).await).await.unwrap() {
+        Cloning::Cloned(cloned) => *cloned,
         other => panic!("not cloned: {other:?}"),
     }
 }
@@ -78,7 +88,7 @@ async fn cloned(store: &Store, fork: &RefFork) -> ClonedRef {
 /// Both phases.
 pub(super) async fn fork(store: &Store, fork: &RefFork) -> TableHandle {
     let cloned = cloned(store, fork).await;
-    let contents = write_ref_contents(&permit(), store, fork, &cloned).await.unwrap();
+    let contents = write_ref_contents(&permit(), store, &cloned).await.unwrap();
     assert!(matches!(contents, PutOutcome::Created), "{contents:?}");
     cloned.table().clone()
 }
@@ -103,7 +113,7 @@ async fn each_phase_is_seen_by_a_probe() {
         assert_eq!(probe_ref(&store, &fork).await.unwrap(), probed(Absent, Absent));
         let cloned = cloned(&store, &fork).await;
         assert_eq!(probe_ref(&store, &fork).await.unwrap(), probed(Own, Absent));
-        let _ = write_ref_contents(&permit(), &store, &fork, &cloned).await.unwrap();
+        let _ = write_ref_contents(&permit(), &store, &cloned).await.unwrap();
         assert_eq!(probe_ref(&store, &fork).await.unwrap(), probed(Own, Own));
     }
 }
@@ -197,8 +207,8 @@ async fn a_version_that_is_another_or_gone_is_not_cloned() {
     commit(&table, stage_fence(1, uuid(9))).await;
     let before = store.list(TABLE).await.unwrap();
     for (version, expected) in [(2, Some(uuid(9))), (3, None)] {
-        match clone_ref(&permit(), &store, &first_write(version)).await.unwrap() {
-            Cloning::SourceGone { found } => assert_eq!(found, expected),
+        match check_fork(&store, &first_write(version)).await.unwrap() {
+            ForkCheck::SourceGone { found } => assert_eq!(found, expected),
             other => panic!("{other:?}"),
         }
     }
@@ -250,8 +260,9 @@ async fn a_crash_leaves_a_state_of_the_table_and_a_removal_leaves_nothing() {
                     },
                 );
             let made = first_write(1);
-            if let Ok(Cloning::Cloned(cloned)) = clone_ref(&permit(), &dying, &made).await {
-                let _ = write_ref_contents(&permit(), &dying, &made, &cloned).await;
+            let ready = ready(&store, &made).await;
+            if let Ok(Cloning::Cloned(cloned)) = clone_ref(&permit(), &dying, &ready).await {
+                let _ = write_ref_contents(&permit(), &dying, &cloned).await;
             }
             if !handle.is_dead() {
                 break;
@@ -280,7 +291,8 @@ async fn a_clone_that_lands_late_is_found_when_the_phase_is_sent_again() {
         _ => Fault::Proceed,
     });
     let made = first_write(1);
-    let cloning = clone_ref(&permit(), &dying, &made).await.unwrap();
+    let ready = ready(&store, &made).await;
+    let cloning = clone_ref(&permit(), &dying, &ready).await.unwrap();
     assert!(matches!(cloning, Cloning::Unknown(_)), "{cloning:?}");
     assert_eq!(probe_ref(&store, &made).await.unwrap(), probed(Absent, Absent));
     handle.release_late().await;
@@ -391,5 +403,73 @@ async fn both_phases_cost_few_requests() {
     let (counted, counter) = store.counting();
     fork(&counted, &first_write(1)).await;
     let counts = counter.take();
-    assert!(counts.total() <= 8, "{counts:?}");
+    assert_eq!(counts.total(), 7, "{counts:?}");
+}
+
+/// An armed first write to the table that `inherited` is the head of.
+fn armed(kind: EffectKind, at: PhysicalRef) -> Intent {
+    let mut intent = super::intents::intent(attempt());
+    let head = TableHeadToken::Live(Box::new(inherited(3)));
+    let base = BaseView {
+        branch: intent.branch.clone(),
+        manifest: intent.manifest.clone(),
+        schema: intent.read_set.schema(),
+        heads: BTreeMap::from([(identity(), head)]),
+        graph_head: GraphHeadToken(None),
+    };
+    intent.read_set.add_table(&base, identity(), Access::Written);
+    let step = PlannedStep { read_version: 3, tx_uuid: TxUuid::effect(attempt(), 0, 0) };
+    let path = PATH.parse().unwrap();
+    intent.effects = vec![Effect {
+        target: EffectTarget { identity: identity(), path, physical_ref: at },
+        pre: PreState::Absent,
+        kind,
+        post: PostState::Exact(step.pin()),
+        steps: vec![step],
+        compensation: Compensation::DeleteRef,
+        content: ContentId::from_u128(2),
+    }];
+    intent
+}
+
+#[tokio::test]
+async fn the_ref_of_an_armed_first_write_follows_from_its_intent() {
+    let own = PhysicalRef::of_first_write(attempt());
+    let fork = RefFork::of_effect(&armed(EffectKind::CreateRef, own.clone()), 0).unwrap();
+    assert_eq!(fork.physical_ref(), &own);
+    assert_eq!(fork.clone_pin(), Pin { version: 3, tx_uuid: TxUuid::fork(attempt(), 0) });
+    let id = format!("{:032x}", attempt().as_u128());
+    assert_eq!(fork.identifier(), &RefIdentifier::Native(vec![(3, id)]));
+}
+
+#[tokio::test]
+async fn an_effect_that_makes_no_ref_of_its_attempt_has_none_to_remove() {
+    let own = PhysicalRef::of_first_write(attempt());
+    let others = PhysicalRef::of_first_write(AttemptId::from_u128(0xee));
+    for (kind, at, effect) in [
+        (EffectKind::CreateDataset, own.clone(), 0),
+        (EffectKind::CreateRef, others, 0),
+        (EffectKind::CreateRef, PhysicalRef::Main, 0),
+        (EffectKind::CreateRef, own, 1),
+    ] {
+        assert!(RefFork::of_effect(&armed(kind, at.clone()), effect).is_none(), "{kind:?} {at}");
+    }
+}
+
+#[tokio::test]
+async fn what_recovery_observes_tells_a_ref_without_a_step_from_one_with_it() {
+    let store = memory();
+    create(&store, &[("a", 1)]).await;
+    let made = first_write(1);
+    let at = made.physical_ref().clone();
+    assert_eq!(head(&store, TABLE, &at).await.unwrap(), None);
+    let forked = fork(&store, &made).await;
+    assert_eq!(head(&store, TABLE, &at).await.unwrap().unwrap().pin(), made.clone_pin());
+    assert_eq!(read_slot(&store, TABLE, &at, 1).await.unwrap().unwrap().action, SlotAction::Clone);
+    assert_eq!(read_slot(&store, TABLE, &at, 2).await.unwrap(), None);
+    let step = TxUuid::effect(attempt(), 0, 0);
+    let staged = stage_append(&forked, rows(&[("b", 2)]), step.clone()).await.unwrap();
+    commit(&forked, staged).await;
+    let found = head(&store, TABLE, &at).await.unwrap().unwrap();
+    assert_eq!((found.version, found.tx_uuid), (2, step));
 }

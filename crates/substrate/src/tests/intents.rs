@@ -24,7 +24,8 @@ fn main() -> NativeBranch {
     NativeBranch::main()
 }
 
-fn intent(attempt: AttemptId) -> Intent {
+/// An armed load without effects.
+pub(super) fn intent(attempt: AttemptId) -> Intent {
     let manifest = Pin { version: 3, tx_uuid: uuid(3) };
     let base = BaseView {
         branch: BranchToken::main(domain()),
