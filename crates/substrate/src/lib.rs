@@ -20,6 +20,7 @@ mod store;
 mod strict;
 mod tables;
 mod unwinding;
+mod versions;
 
 #[cfg(test)]
 mod tests;
@@ -51,3 +52,4 @@ pub use staging::{
 pub use store::{Durability, MemoryStorage, Store};
 pub use strict::{Landing, create_dataset, strict_commit};
 pub use tables::{FragmentFiles, TableHandle, Version, delete_dataset};
+pub use versions::{VersionRecord, read_version, version_of_object};

@@ -1,11 +1,12 @@
 //! Evidence: which transaction took a version slot, read from storage and from nowhere else. A
 //! session's cache is keyed by version number alone and is no evidence (BLOCKER-05).
 
+use bytes::Bytes;
 use graphwrite_protocol_types::{PhysicalRef, Pin, TxUuid};
 use lance::dataset::transaction::{Operation, Transaction};
 use lance_io::object_store::ObjectStore as LanceObjectStore;
 use lance_io::utils::read_message;
-use lance_table::format::{MAGIC, pb};
+use lance_table::format::{MAGIC, Manifest, pb};
 use lance_table::io::commit::{ManifestLocation, ManifestNamingScheme};
 use lance_table::io::manifest::read_manifest;
 use object_store::ObjectStoreExt;
@@ -110,16 +111,20 @@ pub async fn read_slot(
     version: u64,
 ) -> Result<Option<SlotRecord>, SubstrateError> {
     let base = ref_path(path, physical_ref)?;
+    read_at(store, path, &base, &slot_location(&base, version)).await
+}
+
+/// Where the manifest of a version is.
+pub(crate) fn slot_location(base: &Path, version: u64) -> ManifestLocation {
     let naming_scheme = ManifestNamingScheme::V2;
-    let location = ManifestLocation {
+    ManifestLocation {
         version,
-        path: naming_scheme.manifest_path(&base, version),
+        path: naming_scheme.manifest_path(base, version),
         size: None,
         naming_scheme,
         e_tag: None,
         identity: None,
-    };
-    read_at(store, path, &base, &location).await
+    }
 }
 
 /// Where the files of a ref are.
@@ -146,6 +151,23 @@ async fn read_at(
     base: &Path,
     location: &ManifestLocation,
 ) -> Result<Option<SlotRecord>, SubstrateError> {
+    let object = read_object(store, path, base, location).await?;
+    Ok(object.map(|object| object.slot))
+}
+
+/// The manifest object of a version, decoded.
+pub(crate) struct SlotObject {
+    pub(crate) slot: SlotRecord,
+    pub(crate) manifest: Manifest,
+    pub(crate) bytes: Bytes,
+}
+
+pub(crate) async fn read_object(
+    store: &Store,
+    path: &str,
+    base: &Path,
+    location: &ManifestLocation,
+) -> Result<Option<SlotObject>, SubstrateError> {
     let object = location.path.as_ref();
     let failed = |error| SubstrateError::from(StoreError::of(object, error));
     let result = match store.objects().get(&location.path).await {
@@ -158,10 +180,10 @@ async fn read_at(
         return Err(SubstrateError::cut_off("reading a slot", path));
     }
     let manifest_bytes = bytes.len() as u64;
-    let decoded = whole(transaction_of(store, base, bytes.into())).await;
-    let transaction =
+    let decoded = whole(decoded(store, base, bytes.clone())).await;
+    let (manifest, transaction) =
         decoded.map_err(|error| SubstrateError::engine("reading a slot", path, error))?;
-    Ok(Some(SlotRecord {
+    let slot = SlotRecord {
         version: TableVersion {
             version: location.version,
             tx_uuid: TxUuid::observed(transaction.uuid),
@@ -170,31 +192,37 @@ async fn read_at(
         read_version: transaction.read_version,
         action: action_of(&transaction.operation),
         manifest_bytes,
-    }))
+    };
+    Ok(Some(SlotObject { slot, manifest, bytes }))
 }
 
-/// The transaction inside a manifest's bytes. Lance's readers want a store to read from, so the
-/// bytes are put into a scratch one; a large transaction is in a file of its own.
-async fn transaction_of(
+/// Lance's readers want a store to read from, so bytes that are here already get one of their own.
+pub(crate) async fn scratch(bytes: Bytes) -> lance::Result<(LanceObjectStore, Path)> {
+    let (store, name) = (LanceObjectStore::memory(), Path::from("scratch"));
+    store.inner.put(&name, bytes.into()).await?;
+    Ok((store, name))
+}
+
+/// The manifest in these bytes and the transaction inside it; a large one is in a file of its own.
+async fn decoded(
     store: &Store,
     base: &Path,
-    manifest: object_store::PutPayload,
-) -> lance::Result<Transaction> {
-    let scratch = LanceObjectStore::memory();
-    let name = Path::from("manifest");
-    let size = manifest.content_length();
-    scratch.inner.put(&name, manifest).await?;
+    bytes: Bytes,
+) -> lance::Result<(Manifest, Transaction)> {
+    let size = bytes.len();
+    let (scratch, name) = scratch(bytes).await?;
     let manifest = read_manifest(&scratch, &name, Some(size as u64)).await?;
     if let Some(position) = manifest.transaction_section {
         let reader = scratch.open_with_size(&name, size).await?;
         let message: pb::Transaction = read_message(reader.as_ref(), position).await?;
-        return Transaction::try_from(message);
+        return Ok((manifest, Transaction::try_from(message)?));
     }
-    let Some(file) = manifest.transaction_file else {
+    let Some(file) = &manifest.transaction_file else {
         return Err(lance::Error::not_supported("a version without a transaction"));
     };
     let file = base.clone().join("_transactions").join(file.as_str());
-    transaction_in_file(store, &file).await
+    let transaction = transaction_in_file(store, &file).await?;
+    Ok((manifest, transaction))
 }
 
 async fn transaction_in_file(store: &Store, file: &Path) -> lance::Result<Transaction> {
@@ -202,10 +230,8 @@ async fn transaction_in_file(store: &Store, file: &Path) -> lance::Result<Transa
     // A transaction file is the bare message; the reader wants its length before it.
     let mut framed = (bytes.len() as u32).to_le_bytes().to_vec();
     framed.extend_from_slice(&bytes);
-    let scratch = LanceObjectStore::memory();
-    let name = Path::from("transaction");
     let size = framed.len();
-    scratch.inner.put(&name, framed.into()).await?;
+    let (scratch, name) = scratch(framed.into()).await?;
     let reader = scratch.open_with_size(&name, size).await?;
     Transaction::try_from(read_message::<pb::Transaction>(reader.as_ref(), 0).await?)
 }

@@ -121,10 +121,11 @@ fn changed_fragments(operation: &Operation) -> &[Fragment] {
 }
 
 fn new_files(table: &TableHandle, operation: &Operation) -> Result<Vec<String>, SubstrateError> {
-    let data = new_fragments(operation).iter().flat_map(|f| &f.files).map(|f| table.data_path(f));
+    let data =
+        new_fragments(operation).iter().flat_map(|f| &f.files).map(|f| table.files().data_path(f));
     let deletions = changed_fragments(operation).iter().filter_map(|fragment| {
         let file = fragment.deletion_file.as_ref()?;
-        Some(table.deletion_path(fragment.id, file))
+        Some(table.files().deletion_path(fragment.id, file))
     });
     data.chain(deletions).collect()
 }

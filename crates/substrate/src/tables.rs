@@ -9,15 +9,13 @@ use futures::{StreamExt, TryStreamExt, stream};
 use graphwrite_protocol_types::{CommitPermit, PhysicalRef, Pin, Planted, TxUuid};
 use lance::Dataset;
 use lance::dataset::builder::DatasetBuilder;
-use lance_table::format::{DataFile, DeletionFile, Fragment};
 use lance_table::io::commit::VERSIONS_DIR;
-use lance_table::io::deletion::deletion_file_path;
-use object_store::path::Path;
 use tokio::sync::OnceCell;
 
 use crate::handler::newest_manifest;
 use crate::slot::{SlotAction, is_whole, ref_directory, ref_path};
 use crate::unwinding::whole;
+use crate::versions::RefFiles;
 use crate::{RawObjects, Store, SubstrateError, TableVersion, read_slot};
 
 /// Which version of a ref to open.
@@ -187,46 +185,17 @@ impl TableHandle {
 
     /// The fragments in the order of a scan.
     pub fn fragments(&self) -> Result<Vec<FragmentFiles>, SubstrateError> {
-        self.dataset.fragments().iter().map(|fragment| self.files_of(fragment)).collect()
+        let files = self.files();
+        self.dataset.fragments().iter().map(|fragment| files.of(fragment)).collect()
     }
 
-    fn files_of(&self, fragment: &Fragment) -> Result<FragmentFiles, SubstrateError> {
-        let data = fragment.files.iter().map(|file| self.data_path(file));
-        let deletion = fragment.deletion_file.as_ref();
-        Ok(FragmentFiles {
-            id: fragment.id,
-            physical_rows: fragment.physical_rows.map(|rows| rows as u64),
-            data: data.collect::<Result<_, _>>()?,
-            deletion: deletion.map(|file| self.deletion_path(fragment.id, file)).transpose()?,
-        })
-    }
-
-    pub(crate) fn data_path(&self, file: &DataFile) -> Result<String, SubstrateError> {
-        let (root, is_dataset) = self.base(file.base_id)?;
-        let directory = if is_dataset { root.join("data") } else { root };
-        Ok(directory.join(file.path.as_str()).to_string())
-    }
-
-    pub(crate) fn deletion_path(
-        &self,
-        fragment: u64,
-        file: &DeletionFile,
-    ) -> Result<String, SubstrateError> {
-        let (root, _) = self.base(file.base_id)?;
-        Ok(deletion_file_path(&root, fragment, file).to_string())
-    }
-
-    /// The directory that a file is relative to: the ref's own, or one that a ref was made from.
-    fn base(&self, id: Option<u32>) -> Result<(Path, bool), SubstrateError> {
-        let Some(id) = id else {
-            return Ok((ref_path(&self.path, &self.physical_ref)?, true));
-        };
-        let base = self.dataset.manifest().base_paths.get(&id).ok_or_else(|| {
-            SubstrateError::invalid(&self.path, format!("a file is relative to unknown base {id}"))
-        })?;
-        let path = self.store.path_of_uri(&base.path);
-        let path = path.map_err(|error| self.engine("resolving a base path", error))?;
-        Ok((path, base.is_dataset_root))
+    pub(crate) fn files(&self) -> RefFiles<'_> {
+        RefFiles {
+            store: &self.store,
+            path: &self.path,
+            physical_ref: &self.physical_ref,
+            manifest: self.dataset.manifest(),
+        }
     }
 
     /// The files of this version that storage does not have. A commit never checks them, so

@@ -173,8 +173,7 @@ pub(super) const MAY_ACT: &[Exempt] = &[
     free(ORDERED, "copy_opts", "copy_opts"),
     free(ORDERED, "rename_opts", "rename_opts"),
     // A store in memory for one manifest that was read.
-    free(SLOT, "transaction_of", "put"),
-    free(SLOT, "transaction_in_file", "put"),
+    free(SLOT, "scratch", "put"),
     // The directory of a new graph.
     free("crates/substrate/src/store/local.rs", "create_directory", "create_dir_all"),
     free("crates/substrate/src/store.rs", "create_local", "create"),
