@@ -66,5 +66,5 @@ pub use stage::{
 pub use stamp::{FEATURES, FORMAT, FormatRefused, FormatStamp, Purpose};
 pub use tokens::{
     BranchToken, DatasetPath, GraphHeadToken, LiveHead, NativeBranch, PhysicalRef, Pin,
-    RefIdentifier, RequestDigest, SchemaHash, SchemaToken, TableHeadToken, TxUuid,
+    RefIdentifier, RequestDigest, SchemaHash, SchemaToken, TableCommit, TableHeadToken, TxUuid,
 };

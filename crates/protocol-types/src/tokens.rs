@@ -187,6 +187,28 @@ impl fmt::Display for DatasetPath {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TxUuid(String);
 
+/// Which commit to a table an attempt, or a recovery of it, makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TableCommit {
+    /// A planned step.
+    Step {
+        /// The effect's index.
+        effect: u32,
+        /// The step's index within the effect.
+        step: u32,
+    },
+    /// The commit that closes the effect's slot (K3).
+    Fence {
+        /// The effect's index.
+        effect: u32,
+    },
+    /// The commit that takes the effect's landed prefix back (K3).
+    Restore {
+        /// The effect's index.
+        effect: u32,
+    },
+}
+
 impl TxUuid {
     /// Step `step` of effect `effect`.
     pub fn effect(attempt: AttemptId, effect: u32, step: u32) -> Self {
@@ -223,6 +245,24 @@ impl TxUuid {
         let (attempt, nonce) = self.0.split_once("-m")?;
         let is_nonce = nonce.len() == 32 && u128::from_str_radix(nonce, 16).is_ok();
         is_nonce.then(|| attempt.parse().ok())?
+    }
+
+    /// The attempt of which this is a commit to a table, and which of its commits; none for a commit
+    /// of the manifest and for a foreign one.
+    pub fn as_table_commit(&self) -> Option<(AttemptId, TableCommit)> {
+        let (attempt, rest) = self.0.split_once("-e")?;
+        let (attempt, (effect, what)) = (attempt.parse().ok()?, rest.split_once('-')?);
+        let effect = effect.parse().ok()?;
+        let (uuid, commit) = match what {
+            "fence" => (Self::fence(attempt, effect), TableCommit::Fence { effect }),
+            "restore" => (Self::restore(attempt, effect), TableCommit::Restore { effect }),
+            _ => {
+                let step = what.strip_prefix('s')?.parse().ok()?;
+                (Self::effect(attempt, effect, step), TableCommit::Step { effect, step })
+            }
+        };
+        // One spelling per identity.
+        (uuid == *self).then_some((attempt, commit))
     }
 
     /// A transaction id as storage has it, ours or foreign.

@@ -74,3 +74,19 @@ fn every_failpoint_has_its_own_name() {
     }
     assert!("no_such_point".parse::<Failpoint>().is_err());
 }
+
+#[test]
+fn a_transaction_says_which_commit_to_a_table_it_is_and_foreign_ones_say_nothing() {
+    let step = TxUuid::effect(attempt(), 3, 1);
+    let restore = TxUuid::restore(attempt(), 3);
+    let fence = TxUuid::fence(attempt(), 3);
+    let commit = |uuid: &TxUuid| uuid.as_table_commit();
+    assert_eq!(commit(&step), Some((attempt(), TableCommit::Step { effect: 3, step: 1 })));
+    assert_eq!(commit(&fence), Some((attempt(), TableCommit::Fence { effect: 3 })));
+    assert_eq!(commit(&restore), Some((attempt(), TableCommit::Restore { effect: 3 })));
+    assert_eq!(commit(&TxUuid::authority(attempt(), 7)), None);
+    let zeros = TxUuid::observed(format!("{}-e03-s1", attempt()));
+    let foreign = ["0f8fad5b-d9cb-469f-a165-70867728950e", "", "x-e1-s1", "-e-"];
+    let foreign = foreign.map(TxUuid::observed).into_iter().chain([zeros]);
+    foreign.for_each(|uuid| assert_eq!(commit(&uuid), None, "{uuid}"));
+}
