@@ -35,6 +35,7 @@ pub use facts::{AGE_FLOOR_S_DEFAULT, AGE_FLOOR_S_MIN, GraphFacts};
 pub use fork::NativeFork;
 pub use init::InitRequest;
 pub use landing::Patience;
+pub use lookup::History;
 pub use manifest::Manifest;
 pub use outcome_row::{OutcomeKind, OutcomeRow};
 pub use past::PastState;

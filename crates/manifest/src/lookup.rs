@@ -15,6 +15,15 @@ use crate::reading::{one_of, read_rows};
 use crate::rows::{COMMIT, CommitRow, OUTCOME, Row, RowBody};
 use crate::state::ManifestState;
 
+/// How a branch came to be what it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct History {
+    /// Every commit, oldest first.
+    pub commits: Vec<CommitRow>,
+    /// Every outcome, oldest first.
+    pub outcomes: Vec<OutcomeRow>,
+}
+
 impl ManifestState {
     /// How the attempt ended; none when it has not been decided. `rolled_back` is preferred to the
     /// `aborted` that it follows.
@@ -85,6 +94,19 @@ impl ManifestState {
         let hot = self.recent_outcomes().filter(|row| is_audit(row)).take(limit).cloned().collect();
         let audit_of = |rows| outcomes_of(rows).into_iter().filter(is_audit).collect();
         self.newest(hot, limit, OUTCOME, audit_of, |row| row.manifest_version).await
+    }
+
+    /// The whole history of this branch in one scan: every commit and every outcome, each oldest first.
+    pub async fn history(&self) -> Result<History, ManifestError> {
+        let kinds = RowFilter::Any(vec![of_kind(COMMIT), of_kind(OUTCOME)]);
+        let cold = self.cold_rows(self.cold_ids(), kinds).await?;
+        let mut commits = commits_of(cold.clone());
+        let mut outcomes = outcomes_of(cold);
+        commits.extend(self.hot().commits.iter().cloned());
+        outcomes.extend(self.hot().outcomes.iter().cloned());
+        commits.sort_by_key(|row| row.manifest_version);
+        outcomes.sort_by_key(|row| row.manifest_version);
+        Ok(History { commits, outcomes })
     }
 
     /// The newest rows, newest first, `limit` at most: after those in `found` the cold ones, fragment
