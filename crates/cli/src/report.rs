@@ -28,5 +28,5 @@ pub(crate) use status::{PendingEntry, Sample, Status, TableState};
 #[cfg(test)]
 pub(crate) use table_change::TableChange;
 pub(crate) use table_change::{changes, rows_in_all};
-pub(crate) use verify::{FindingEntry, Verification};
+pub(crate) use verify::{FindingEntry, ObjectGroup, Verification};
 pub(crate) use version::Version;

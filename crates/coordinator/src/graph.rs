@@ -247,7 +247,8 @@ impl Graph {
     /// # Errors
     /// The graph cannot be read at all.
     pub async fn verify(&self) -> Result<VerifyReport, ReadError> {
-        Box::pin(verify(&self.core)).await
+        let verified: BoxFuture<'_, _> = Box::pin(verify(&self.core));
+        verified.await
     }
 
     /// How long gates were waited for and held in this process, on this graph.

@@ -54,12 +54,14 @@ pub use port::PortError;
 pub use process::ProcessContext;
 pub use recover::{PendingIntents, RecoverError, RecoverMode, RecoverRequest};
 pub use report::{
-    CommitInfo, Finding, PendingAge, Severity, StatusReport, TableStatus, VerifyReport,
+    CommitInfo, Finding, FindingKind, ObjectGroup, PendingAge, Severity, StatusReport, TableStatus,
+    VerifyReport,
 };
 pub use request::{LoadRequest, MutateRequest};
 pub use restart::RestartReason;
 pub use snapshot::{Snapshot, SnapshotTable};
 pub use spans::SPANS;
+pub use verify::FINDINGS;
 
 pub use graphwrite_adapters::{
     DataForm, ExportError, InputBuilder, InputError, KeysOf, LimitExceeded, LoadInput, LoadLimits,

@@ -103,12 +103,14 @@ pub struct PendingAge {
 pub struct Finding {
     /// How bad it is.
     pub severity: Severity,
-    /// Stable code.
+    /// Stable code, one of [`FINDINGS`](crate::FINDINGS).
     pub code: &'static str,
     /// The object, table or row.
     pub place: String,
     /// What was found.
     pub message: String,
+    /// What to do about it.
+    pub remedy: &'static str,
 }
 
 /// How bad a finding is.
@@ -120,6 +122,39 @@ pub enum Severity {
     Fault,
 }
 
+/// A kind of finding: what each of them says, whatever the place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FindingKind {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Stable code.
+    pub code: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// What to do about it.
+    pub remedy: &'static str,
+}
+
+impl FindingKind {
+    /// A finding of this kind.
+    pub(crate) fn at(&self, place: impl Into<String>, message: impl Into<String>) -> Finding {
+        let (place, message) = (place.into(), message.into());
+        let Self { severity, code, remedy, .. } = *self;
+        Finding { severity, code, place, message, remedy }
+    }
+}
+
+/// Objects below the graph's root that are the same kind of thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectGroup {
+    /// What they are; a stable name.
+    pub kind: &'static str,
+    /// How many.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
 /// The result of `verify`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VerifyReport {
@@ -129,9 +164,13 @@ pub struct VerifyReport {
     pub rows: u64,
     /// Commits checked.
     pub commits: u64,
+    /// Versions of tables and of the manifest whose origin was checked.
+    pub versions: u64,
     /// Pending intents met.
     pub pending: u64,
-    /// What was noticed.
+    /// Every object below the root, by what it is.
+    pub objects: Vec<ObjectGroup>,
+    /// What was noticed: faults first.
     pub findings: Vec<Finding>,
 }
 

@@ -1,6 +1,8 @@
 //! `status` and `verify`: the state of the graph, and whether it is as it should be.
 
-use graphwrite_coordinator::{Finding, PendingAge, Sample, Severity, StatusReport, VerifyReport};
+use graphwrite_coordinator::{
+    Finding, ObjectGroup, PendingAge, Sample, Severity, StatusReport, VerifyReport,
+};
 
 use crate::classes::failed;
 use crate::commands::{answer, open};
@@ -91,6 +93,8 @@ pub(crate) fn verification(verified: &VerifyReport, location: &str) -> Verificat
         tables: verified.tables,
         rows: verified.rows,
         commits: verified.commits,
+        versions: verified.versions,
+        objects: verified.objects.iter().map(group).collect(),
         pending_intents: verified.pending,
         findings: verified.findings.iter().map(finding).collect(),
         next,
@@ -106,5 +110,10 @@ fn finding(finding: &Finding) -> FindingEntry {
         code: finding.code,
         place: finding.place.clone(),
         message: finding.message.clone(),
+        help: finding.remedy,
     }
+}
+
+fn group(group: &ObjectGroup) -> report::ObjectGroup {
+    report::ObjectGroup { kind: group.kind, count: group.count, bytes: group.bytes }
 }

@@ -11,8 +11,8 @@ use graphwrite_protocol_types::{
 };
 
 use crate::report::{
-    CommitEntry, CommitLog, Created, FindingEntry, PendingEntry, Resolution, ResolutionEntry,
-    Sample, Status, TableChange, TableState, Verification,
+    CommitEntry, CommitLog, Created, FindingEntry, ObjectGroup, PendingEntry, Resolution,
+    ResolutionEntry, Sample, Status, TableChange, TableState, Verification,
 };
 
 pub(super) fn attempt(n: u128) -> AttemptId {
@@ -259,6 +259,7 @@ fn finding(severity: &'static str, code: &'static str) -> FindingEntry {
         code,
         place: "tables/0000000000000001-0000000000000065".into(),
         message: "nothing names it".into(),
+        help: "nothing; it does no harm",
     }
 }
 
@@ -269,7 +270,12 @@ pub(super) fn verification(clean: bool) -> Verification {
         tables: 3,
         rows: 14,
         commits: 2,
+        versions: 9,
         pending_intents: 0,
+        objects: vec![
+            ObjectGroup { kind: "manifest_version", count: 3, bytes: 4_200 },
+            ObjectGroup { kind: "data_file", count: 6, bytes: 9_100 },
+        ],
         findings: vec![finding(severity, "orphan_dataset")],
         next: (!clean).then(|| "graphwrite status /data/people".into()),
     }

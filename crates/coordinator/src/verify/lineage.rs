@@ -1,0 +1,167 @@
+//! Whether the rows of the history agree with each other: lineage is one connected line that ends at
+//! the head, and every outcome is decided once (K2). Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphwrite_manifest::{CommitRow, History, OutcomeKind, OutcomeRow};
+use graphwrite_protocol_types::{AttemptId, CommitId};
+use graphwrite_substrate::SlotRecord;
+
+use super::kinds;
+use crate::report::Finding;
+
+/// The rows of the history, the head that the state names, and the manifest's own versions.
+pub(crate) struct Lineage<'a> {
+    pub(crate) history: &'a History,
+    pub(crate) head: Option<CommitId>,
+    /// The version of the state.
+    pub(crate) newest: u64,
+    pub(crate) slots: &'a BTreeMap<u64, SlotRecord>,
+}
+
+impl Lineage<'_> {
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        let mut found = self.line();
+        found.extend(self.heads());
+        found.extend(self.commits_without_outcome());
+        found.extend(self.outcomes_without_commit());
+        found.extend(self.undecided_twice());
+        found.extend(self.foreign_versions());
+        found
+    }
+
+    /// Parents are commits of earlier versions, so that there is no cycle, and only one commit has
+    /// none.
+    fn line(&self) -> Vec<Finding> {
+        let mut found = Vec::new();
+        let mut versions: BTreeMap<CommitId, u64> = BTreeMap::new();
+        let mut roots = 0;
+        for row in &self.history.commits {
+            let place = row.commit.to_string();
+            if versions.contains_key(&row.commit) {
+                found.push(kinds::LINEAGE.at(&place, "two commits share this id"));
+            }
+            for parent in &row.parents {
+                if versions.get(parent).is_none_or(|version| *version >= row.manifest_version) {
+                    let message =
+                        format!("its parent {parent} is no earlier commit of the history");
+                    found.push(kinds::LINEAGE.at(&place, message));
+                }
+            }
+            if row.parents.is_empty() {
+                roots += 1;
+            }
+            versions.insert(row.commit, row.manifest_version);
+        }
+        if roots > 1 {
+            found.push(kinds::LINEAGE.at("commits", format!("{roots} commits have no parent")));
+        }
+        found
+    }
+
+    /// The only commit without a child is the head.
+    fn heads(&self) -> Option<Finding> {
+        let commits = &self.history.commits;
+        let parents: BTreeSet<CommitId> =
+            commits.iter().flat_map(|row| row.parents.iter().copied()).collect();
+        let childless = commits.iter().map(|row| row.commit);
+        let childless: Vec<CommitId> = childless.filter(|it| !parents.contains(it)).collect();
+        let head: Vec<CommitId> = self.head.into_iter().collect();
+        if childless == head {
+            return None;
+        }
+        let names = |ids: &[CommitId]| match ids {
+            [] => "none".to_owned(),
+            ids => ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        };
+        let message =
+            format!("it is {}, and without a child is {}", names(&head), names(&childless));
+        Some(kinds::LINEAGE.at("graph head", message))
+    }
+
+    fn commits_without_outcome(&self) -> Vec<Finding> {
+        let mut outcomes: BTreeMap<CommitId, Vec<&OutcomeRow>> = BTreeMap::new();
+        for row in &self.history.outcomes {
+            if let Some(commit) = row.commit() {
+                outcomes.entry(commit).or_default().push(row);
+            }
+        }
+        let agrees = |row: &CommitRow| match outcomes.get(&row.commit).map(Vec::as_slice) {
+            Some([outcome]) => {
+                (outcome.attempt, &outcome.operation, outcome.manifest_version)
+                    == (row.attempt, &row.operation, row.manifest_version)
+            }
+            _ => false,
+        };
+        let broken = self.history.commits.iter().filter(|row| !agrees(row));
+        let message = "no outcome row, or not exactly one, says that its attempt committed it";
+        broken.map(|row| kinds::OUTCOMES.at(row.commit.to_string(), message)).collect()
+    }
+
+    fn outcomes_without_commit(&self) -> Vec<Finding> {
+        let known: BTreeSet<CommitId> = self.history.commits.iter().map(|row| row.commit).collect();
+        let missing = self.history.outcomes.iter().filter_map(|row| {
+            let commit = row.commit().filter(|commit| !known.contains(commit))?;
+            let message = format!("it committed {commit}, which is not in the history");
+            Some(kinds::OUTCOMES.at(row.attempt.to_string(), message))
+        });
+        missing.collect()
+    }
+
+    /// At most one row decides an operation, and one an attempt; `rolled_back` follows `aborted`.
+    fn undecided_twice(&self) -> Vec<Finding> {
+        let mut found = Vec::new();
+        let mut operations = BTreeSet::new();
+        let mut attempts: BTreeMap<AttemptId, Vec<&OutcomeKind>> = BTreeMap::new();
+        for row in &self.history.outcomes {
+            let operation = (&row.operation, row.branch_record);
+            if row.decides_operation() && !operations.insert(operation) {
+                let message = "two rows decide this operation";
+                found.push(kinds::OUTCOMES.at(row.operation.as_str(), message));
+            }
+            attempts.entry(row.attempt).or_default().push(&row.kind);
+        }
+        for (attempt, kinds_of) in attempts {
+            let is_legal = match kinds_of.as_slice() {
+                [OutcomeKind::RolledBack] => false,
+                [_] => true,
+                [OutcomeKind::Aborted { .. }, OutcomeKind::RolledBack] => true,
+                _ => false,
+            };
+            if !is_legal {
+                let message = "its outcome rows contradict each other";
+                found.push(kinds::OUTCOMES.at(attempt.to_string(), message));
+            }
+        }
+        found
+    }
+
+    /// Every version of the manifest is a decision for an attempt, and the rows that it recorded are
+    /// that attempt's.
+    fn foreign_versions(&self) -> Vec<Finding> {
+        let mut found = Vec::new();
+        for (version, slot) in self.slots {
+            let uuid = &slot.version.tx_uuid;
+            let is_first = *version == 1;
+            if uuid.as_authority().is_none() || (!is_first && slot.read_version + 1 != *version) {
+                let message = format!("it was made by {uuid} over version {}", slot.read_version);
+                found.push(
+                    kinds::FOREIGN_MANIFEST.at(format!("__manifest version {version}"), message),
+                );
+            }
+        }
+        let commits = self.history.commits.iter().map(|row| (row.manifest_version, row.attempt));
+        let outcomes = self.history.outcomes.iter().map(|row| (row.manifest_version, row.attempt));
+        let rows: BTreeSet<(u64, AttemptId)> = commits.chain(outcomes).collect();
+        for (version, attempt) in rows {
+            let slot = self.slots.get(&version);
+            let recorder = slot.and_then(|slot| slot.version.tx_uuid.as_authority());
+            let is_other = slot.is_some() && recorder != Some(attempt);
+            if version > self.newest || is_other {
+                let message = format!("version {version} of the manifest did not record its rows");
+                found.push(kinds::OUTCOMES.at(attempt.to_string(), message));
+            }
+        }
+        found
+    }
+}
