@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use graphwrite_coordinator::{
-    CommitInfo, Graph, GraphOptions, LoadMode, LoadRequest, Severity, Store, WaitRules, WriteError,
+    CommitInfo, Graph, GraphOptions, LoadMode, LoadRequest, Store, VerifyReport, WaitRules,
+    WriteError,
 };
 use graphwrite_protocol_types::{Answer, AttemptId, CommitId, Receipt, WriteOutcome};
 use serde_json::Value;
@@ -187,6 +188,8 @@ pub(crate) enum Promise {
     NothingPending,
     /// A warm handle sees what a fresh process sees.
     Agreement,
+    /// Every commit of the history can be opened as it was.
+    History,
     /// `verify` finds nothing wrong.
     Clean,
 }
@@ -271,7 +274,7 @@ pub(crate) async fn judge(
     check_residue(store).await?;
     let handles: Vec<_> = warm.iter().copied().chain([&fresh]).collect();
     check_agreement(&handles, if is_after { &after } else { &before }).await?;
-    check_verify(&newest).await?;
+    check_settled(&newest).await?;
     let state = if is_after { after } else { before };
     Ok(Verdict { is_after, aftermath, state, commits })
 }
@@ -374,12 +377,36 @@ async fn check_agreement(handles: &[&Graph], state: &Reference) -> Result<(), Co
     Ok(())
 }
 
-/// The only residue that a settled graph may keep is a dataset of an attempt that was given up.
-async fn check_verify(fresh: &Graph) -> Result<(), Complaint> {
-    let report = fresh.verify().await.expect("a report");
-    let residue = |code: &str| code == "abandoned_dataset";
-    let mut findings = report.findings.iter();
-    let explained = findings.all(|it| it.severity == Severity::Note && residue(it.code));
+/// The residue that a settled graph may keep: datasets and files of attempts that were given up.
+pub(crate) const RESIDUE: [&str; 2] = ["abandoned_dataset", "unnamed_files"];
+
+/// What `verify` says when a commit of the history cannot be opened as it was.
+const OF_HISTORY: [&str; 7] = [
+    "pin_lost",
+    "missing_file",
+    "version_gone",
+    "other_version",
+    "unreadable_commit",
+    "history_removed",
+    "versions_removed",
+];
+
+/// `verify` finds no fault, whatever is pending.
+pub(crate) async fn check_faults(graph: &Graph) -> Result<VerifyReport, Complaint> {
+    let report = graph.verify().await.expect("a report");
+    let lost = report.findings.iter().any(|it| OF_HISTORY.contains(&it.code));
+    match (lost, report.is_clean()) {
+        (true, _) => Err(Promise::History.broken(report)),
+        (false, false) => Err(Promise::Clean.broken(report)),
+        (false, true) => Ok(report),
+    }
+}
+
+/// `verify` finds no fault, nothing pending, and no note but of harmless residue.
+pub(crate) async fn check_settled(graph: &Graph) -> Result<(), Complaint> {
+    let report = check_faults(graph).await?;
+    let mut codes = report.findings.iter().map(|finding| finding.code);
+    let explained = codes.all(|code| RESIDUE.contains(&code));
     if explained && report.pending == 0 { Ok(()) } else { Err(Promise::Clean.broken(report)) }
 }
 

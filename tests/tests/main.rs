@@ -23,5 +23,6 @@ mod races;
 mod request;
 mod spans;
 mod travel;
+mod verify;
 mod world;
 mod zombie;

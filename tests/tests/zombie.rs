@@ -18,8 +18,8 @@ use crate::crash::scenario::{
     TWO_FIRST_APPEND,
 };
 use crate::judge::{
-    Case, Complaint, Heard, Promise, Verdict, check_answer, check_commits, impatient, judge,
-    open_impatient, seen_by, tell, which,
+    Case, Complaint, Heard, Promise, Verdict, check_answer, check_commits, check_faults, impatient,
+    judge, open_impatient, seen_by, tell, which,
 };
 use crate::world::{input, own_process, reopen};
 
@@ -251,8 +251,8 @@ async fn meanwhile(stage: &Stage, store: &Store) -> Result<bool, Complaint> {
     let first = stage.scenario.over(&stage.before).with(&rows);
     let is_first = which(&other, &stage.before.with(&rows), &first).await?;
     check_commits(&other, stage.commits + 1, is_first).await?;
-    let report = other.verify().await.expect("a report");
-    if report.is_clean() { Ok(is_first) } else { Err(Promise::Clean.broken(report)) }
+    check_faults(&other).await?;
+    Ok(is_first)
 }
 
 fn ended(is_first: bool, heard: &Heard) -> Result<Ended, Complaint> {

@@ -3,15 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use graphwrite_coordinator::{
-    CommitInfo, DiffRequest, Graph, OperationOutcome, OutcomeRequest, Severity,
-};
+use graphwrite_coordinator::{CommitInfo, DiffRequest, Graph, OperationOutcome, OutcomeRequest};
 
 use super::machine::{Entry, Machine, recover, sorted};
 use super::request::Request;
 use super::shape::Table;
 use super::state::State;
-use crate::judge::open_impatient;
+use crate::judge::{check_settled, open_impatient};
 use crate::world::rows_of;
 
 impl Machine {
@@ -26,13 +24,7 @@ impl Machine {
         self.check_states(&fresh).await;
         let left = self.store.list("_recovery").await.expect("a listing");
         assert!(left.is_empty(), "{left:#?}");
-        let report = fresh.verify().await.expect("a report");
-        let residue = "abandoned_dataset";
-        let mut findings = report.findings.iter();
-        let is_residue = |it: &graphwrite_coordinator::Finding| {
-            it.severity == Severity::Note && it.code == residue
-        };
-        assert!(findings.all(is_residue) && report.pending == 0, "{report:#?}");
+        check_settled(&fresh).await.expect("a settled graph");
     }
 
     /// The graph says of every request that committed that it did.

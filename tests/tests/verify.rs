@@ -1,0 +1,8 @@
+//! `verify` names each fault that is planted in a storage, with its place and a remedy, and never
+//! writes.
+
+mod foreign;
+mod history;
+mod objects;
+mod planting;
+mod states;
