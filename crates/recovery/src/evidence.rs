@@ -12,7 +12,8 @@
 //! | k > 0 planned steps, then our restore | [`Evidence::Closed`] by a restore |
 //! | nothing of ours, then a foreign transaction | [`Evidence::SlotForeign`] |
 //! | k > 0 planned steps, then a foreign transaction | [`Evidence::Buried`] |
-//! | a hole below HEAD, a slot that cannot be read, another pre-state | [`Evidence::Unreadable`] |
+//! | own steps above a hole, under a unique name | [`Evidence::RefUntouched`]: it was removed before |
+//! | any other hole below HEAD, a slot that cannot be read, another pre-state | [`Evidence::Unreadable`] |
 
 use graphwrite_protocol_types::{AttemptId, Effect, EffectKind, Pin, PreState, TxUuid};
 use serde::Serialize;
@@ -48,7 +49,8 @@ pub enum Evidence {
     Buried,
     /// The dataset or the ref does not exist.
     RefAbsent,
-    /// The uniquely named ref exists and holds none of the steps.
+    /// The uniquely named ref exists and holds none of the steps, or not the first ones: what a late
+    /// step makes of an object that was removed already.
     RefUntouched,
     /// It cannot be judged.
     Unreadable,
@@ -101,6 +103,9 @@ struct Line<'a> {
 impl<'a> Line<'a> {
     fn evidence(&self, confirmed: Option<&Pin>) -> Option<Evidence> {
         self.check_pre_state()?;
+        if self.was_removed_before() {
+            return Some(Evidence::RefUntouched);
+        }
         let confirmed = confirmed.filter(|_| self.effect.kind == EffectKind::Inline);
         let landed = match confirmed.filter(|pin| self.holds(pin)) {
             Some(pin) => pin.version + 1 - first_slot(self.effect),
@@ -121,6 +126,22 @@ impl<'a> Line<'a> {
             Some(SlotFacts::Unreadable { .. }) => None,
             Some(SlotFacts::Taken(_)) | None => Some(()),
         }
+    }
+
+    /// Nobody else writes under a unique name (K4), so own steps above a hole are what came after a
+    /// removal, or what a removal that broke off has left. They can be removed like any beginning.
+    fn was_removed_before(&self) -> bool {
+        let own = |version: &u64, found: &SlotFacts| {
+            self.effect.steps.iter().any(|step| {
+                step.version() == *version
+                    && matches!(found, SlotFacts::Taken(tx) if *tx == step.tx_uuid)
+            })
+        };
+        let first = first_slot(self.effect);
+        self.effect.kind.has_unique_name()
+            && !self.slots.is_empty()
+            && !self.slots.contains_key(&first)
+            && self.slots.iter().all(|(version, found)| own(version, found))
     }
 
     fn holds(&self, pin: &Pin) -> bool {

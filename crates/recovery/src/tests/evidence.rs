@@ -129,6 +129,16 @@ fn a_uniquely_named_object_is_absent_untouched_partly_or_completely_made() {
 }
 
 #[test]
+fn a_late_step_under_a_name_that_was_removed_can_be_removed_again() {
+    let judge = |facts| evidence_of(&own(EffectKind::CreateDataset), 0, attempt(), &facts, None);
+    assert_eq!(judge(facts(1, &["-", &step(1)])), Evidence::RefUntouched);
+    assert_eq!(judge(facts(1, &["-", "other"])), Evidence::Unreadable);
+    assert_eq!(judge(facts(1, &["-", "?"])), Evidence::Unreadable);
+    assert_eq!(judge(facts(1, &["-", &step(1), "other"])), Evidence::Unreadable);
+    assert_eq!(above(EffectKind::Chain, &["-", &step(1)]), Evidence::Unreadable);
+}
+
+#[test]
 fn an_inline_effect_is_complete_only_at_its_confirmed_version() {
     let effect = own(EffectKind::Inline);
     let judge = |slots: &[&str], confirmed: Option<Pin>| {
