@@ -11,6 +11,7 @@ mod failure;
 mod finding;
 mod layers;
 mod memory;
+mod model;
 mod process;
 mod protoc;
 #[cfg(test)]
@@ -37,6 +38,8 @@ usage: cargo xtask <command>
   audit-entrypoints [--check] [--format md|json]
                        every way into the library and the tool with its protocol; exits with 1 if
                        there is a way around; --check also compares docs/entrypoints.md
+  model [--json]       every interleaving of the protocol in small configurations, and defects that must
+                       be found; exits with 1 if one is not, or if docs/model.md has other numbers
   bench --counts [--waves]
                        what the common operations ask of the storage, as docs/costs.md has it: requests,
                        bytes, round trips; --waves lists every request of every round trip instead
@@ -67,6 +70,8 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         ["demo"] => demo::run(&Workspace::open()?),
         ["bench", "--memory"] => memory::run(&Workspace::open()?),
         ["tidy"] => tidy::run(&Workspace::open()?),
+        ["model"] => model::run(&Workspace::open()?, model::Shown::Rows),
+        ["model", "--json"] => model::run(&Workspace::open()?, model::Shown::Json),
         ["audit-entrypoints", rest @ ..] => audit_entrypoints(rest),
         ["bench", "--counts"] => bench::run(&Workspace::open()?, bench::Shown::Page),
         ["bench", "--counts", "--waves"] => bench::run(&Workspace::open()?, bench::Shown::Waves),

@@ -86,6 +86,12 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
+    /// The tree apart from the files below `directory`.
+    pub(crate) fn without(mut self, directory: &str) -> Self {
+        self.sources.retain(|source| !source.path.starts_with(directory));
+        self
+    }
+
     /// Reads and parses the tree.
     ///
     /// # Errors
