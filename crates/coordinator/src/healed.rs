@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use graphwrite_manifest::ManifestState;
 use graphwrite_protocol_types::{AttemptId, Recovered, RecoveredHow, WriteOutcome};
 use graphwrite_recovery::Resolution;
 
@@ -28,8 +27,10 @@ impl Healed {
             return Ok(());
         }
         let state = core.manifest.state().await?;
+        let rows = state.outcomes_of(ended.iter().map(|(attempt, _)| (*attempt, None))).await?;
         for (attempt, how) in ended {
-            self.add(recovered(&state, attempt, how).await?);
+            let operation = rows.of_attempt(attempt).map(|row| row.operation.clone());
+            self.add(Recovered { attempt, operation, how });
         }
         Ok(())
     }
@@ -46,15 +47,6 @@ impl Healed {
         }
         outcome
     }
-}
-
-async fn recovered(
-    state: &ManifestState,
-    attempt: AttemptId,
-    how: RecoveredHow,
-) -> Result<Recovered, ReadError> {
-    let row = state.outcome_of_attempt(attempt).await?;
-    Ok(Recovered { attempt, operation: row.map(|row| row.operation), how })
 }
 
 /// How the attempt was ended here; none if it was not.

@@ -2,21 +2,23 @@
 //! performs single durable steps; what they mean is recovery's to judge.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::stream::{self, StreamExt, TryStreamExt};
 use graphwrite_manifest::{
-    ManifestError, ManifestState, OutcomeKind, OutcomeRow, PublishOutcome, Transition,
+    AbortedAttempt, CompensatedAttempt, ManifestError, ManifestState, OutcomeKind, OutcomeRow,
+    PublishOutcome, Transition,
 };
 use graphwrite_protocol_types::{
     AttemptId, BranchToken, CommitId, Defect, Effect, Failpoint, Full, Intent, ManifestDelta, Pin,
     Planted, TxUuid,
 };
 use graphwrite_recovery::{
-    AttemptOutcome, Authority, AuthorityFacts, ConfirmFacts, Landing, Listing, LoadedIntent,
-    OperationOutcome, PinMove, Publishing, RecordSet, Recorded, RecoveryPort, RefFacts, Removal,
-    Retired, SlotFacts, slots_to_observe,
+    Aborting, AttemptOutcome, Authority, AuthorityFacts, ConfirmFacts, Landing, Listing,
+    LoadedIntent, OperationOutcome, PinMove, Publishing, RecordSet, Recorded, RecoveryPort,
+    RefFacts, RefName, Removal, Retired, SlotFacts, TakenBack, WIDTH,
 };
 use graphwrite_substrate::{
     AttemptRecords, IntentError, RecoveryListing, SubstrateError, TableHandle, Version,
@@ -99,6 +101,20 @@ impl Port {
             Err(ManifestError::Contended { .. }) => Ok(Recorded::Lost),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// One slot of a ref; none if it was collected.
+    async fn slot(
+        &self,
+        of: &RefName,
+        version: u64,
+    ) -> Result<Option<(u64, SlotFacts)>, PortError> {
+        let read = read_slot(&self.core.store, of.path.as_str(), &of.physical_ref, version).await;
+        Ok(match read {
+            Ok(slot) => slot.map(|slot| (version, SlotFacts::Taken(slot.version.tx_uuid))),
+            Err(SubstrateError::Store(error)) => return Err(error.into()),
+            Err(error) => Some((version, SlotFacts::Unreadable { reason: error.to_string() })),
+        })
     }
 
     async fn close_slot(
@@ -210,27 +226,24 @@ impl RecoveryPort for Port {
         }
     }
 
-    async fn observe(&self, intent: &Intent, effect: u32) -> Result<RefFacts, PortError> {
-        let effect = effect_of(intent, effect)?;
-        let (path, physical_ref) = (effect.target.path.as_str(), &effect.target.physical_ref);
+    async fn observe(&self, of: &RefName, slots: &BTreeSet<u64>) -> Result<RefFacts, PortError> {
+        let (path, physical_ref) = (of.path.as_str(), &of.physical_ref);
         let newest = match head(&self.core.store, path, physical_ref).await {
             Ok(None) => return Ok(RefFacts::Absent),
             Ok(Some(newest)) => newest.pin(),
             Err(SubstrateError::Store(error)) => return Err(error.into()),
             Err(error) => return Ok(RefFacts::Unreadable { reason: error.to_string() }),
         };
-        let mut slots = BTreeMap::new();
-        for version in slots_to_observe(effect).into_iter().flatten() {
-            match read_slot(&self.core.store, path, physical_ref, version).await {
-                Ok(None) => continue,
-                Ok(Some(slot)) => slots.insert(version, SlotFacts::Taken(slot.version.tx_uuid)),
-                Err(SubstrateError::Store(error)) => return Err(error.into()),
-                Err(error) => {
-                    slots.insert(version, SlotFacts::Unreadable { reason: error.to_string() })
-                }
-            };
+        // What is not above HEAD never changes hands, so it may be read in any order; HEAD itself
+        // has been read.
+        let below = slots.range(..newest.version).map(|version| self.slot(of, *version));
+        let below: Vec<_> = below.collect();
+        let read: Vec<_> = stream::iter(below).buffered(WIDTH).try_collect().await?;
+        let mut found: BTreeMap<u64, SlotFacts> = read.into_iter().flatten().collect();
+        if slots.contains(&newest.version) {
+            found.insert(newest.version, SlotFacts::Taken(newest.tx_uuid.clone()));
         }
-        Ok(RefFacts::Present { head: newest, slots })
+        Ok(RefFacts::Present { head: newest, slots: found })
     }
 
     async fn data_files_exist(&self, intent: &Intent, effect: u32) -> Result<bool, PortError> {
@@ -251,33 +264,36 @@ impl RecoveryPort for Port {
         }
     }
 
-    async fn authority(&self, intent: &Intent) -> Result<AuthorityFacts, PortError> {
+    async fn authority(&self, intents: &[&Intent]) -> Result<Vec<AuthorityFacts>, PortError> {
         let state = self.core.manifest.state().await?;
-        let own = state.outcome_of_attempt(intent.attempt).await?;
-        let other = state.outcome_of_operation(&intent.operation).await?;
-        Ok(AuthorityFacts {
-            authority: Authority::Branch(Box::new(state.base().clone())),
-            outcome: own.map_or(AttemptOutcome::None, |row| attempt_outcome(&row)),
-            operation: operation_outcome(intent, other.as_ref()),
-        })
+        let asked = intents.iter().map(|intent| (intent.attempt, Some(&intent.operation)));
+        let outcomes = state.outcomes_of(asked).await?;
+        let facts = |intent: &&Intent| {
+            let own = outcomes.of_attempt(intent.attempt);
+            let other = outcomes.of_operation(&intent.operation);
+            AuthorityFacts {
+                authority: Authority::Branch(Box::new(state.base().clone())),
+                outcome: own.map_or(AttemptOutcome::None, attempt_outcome),
+                operation: operation_outcome(intent, other),
+            }
+        };
+        Ok(intents.iter().map(facts).collect())
     }
 
     async fn record_aborted(
         &self,
         _: &Full,
-        intent: &Intent,
+        aborting: &[Aborting<'_>],
         over: &Pin,
-        reason: &str,
     ) -> Result<Recorded, PortError> {
-        let by = self.core.options.process.instance();
-        let transition = Transition::Abort {
-            attempt: intent.attempt,
-            operation: intent.operation.clone(),
-            request: intent.request,
-            by,
-            reason: reason.to_owned(),
-        };
-        self.record_row(over, transition).await
+        let attempts = aborting.iter().map(|aborted| AbortedAttempt {
+            attempt: aborted.intent.attempt,
+            operation: aborted.intent.operation.clone(),
+            request: aborted.intent.request,
+            reason: aborted.reason.to_owned(),
+        });
+        let (attempts, by) = (attempts.collect(), self.core.options.process.instance());
+        self.record_row(over, Transition::Abort { attempts, by }).await
     }
 
     async fn fence(
@@ -326,22 +342,20 @@ impl RecoveryPort for Port {
     async fn move_pins(
         &self,
         _: &Full,
-        intent: &Intent,
+        taken_back: &[TakenBack<'_>],
         over: &Pin,
-        moves: &[PinMove],
-        complete: bool,
     ) -> Result<Recorded, PortError> {
-        let moves = moves.iter().map(|pin| graphwrite_manifest::PinMove {
+        let pin_move = |pin: &PinMove| graphwrite_manifest::PinMove {
             identity: pin.identity,
             from: pin.from.clone(),
             to: pin.to.clone(),
-        });
-        let transition = Transition::MovePins {
-            attempt: intent.attempt,
-            moves: moves.collect(),
-            rolled_back: complete,
         };
-        self.record_row(over, transition).await
+        let attempts = taken_back.iter().map(|of| CompensatedAttempt {
+            attempt: of.intent.attempt,
+            moves: of.moves.iter().map(pin_move).collect(),
+            rolled_back: of.complete,
+        });
+        self.record_row(over, Transition::MovePins { attempts: attempts.collect() }).await
     }
 
     async fn publish(

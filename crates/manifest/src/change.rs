@@ -141,12 +141,12 @@ impl HotRows {
     }
 
     /// Moves the pins that are where their move starts.
-    pub(crate) fn apply_moves(
+    pub(crate) fn apply_moves<'m>(
         &mut self,
-        moves: &[PinMove],
+        moves: impl IntoIterator<Item = &'m PinMove>,
         version: u64,
     ) -> Vec<(TableIdentity, PinFate)> {
-        moves.iter().map(|pin| (pin.identity, self.apply_move(pin, version))).collect()
+        moves.into_iter().map(|pin| (pin.identity, self.apply_move(pin, version))).collect()
     }
 
     fn apply_move(&mut self, pin: &PinMove, version: u64) -> PinFate {

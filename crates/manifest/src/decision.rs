@@ -1,6 +1,8 @@
 //! One try of a transition over one state, without I/O: what would be written, or why nothing is.
 //! It joins arbitration and change; it must not know storage.
 
+use std::collections::BTreeSet;
+
 use graphwrite_protocol_types::{
     AttemptId, BaseView, CommitId, Defect, Intent, ManifestDelta, OperationId, Planted,
     ProcessInstanceId, RequestDigest, Stale, TableIdentity,
@@ -8,10 +10,12 @@ use graphwrite_protocol_types::{
 
 use crate::arbitration::{CommitVerdict, decided_operation, judge_commit, outcome_of};
 use crate::change::{Stamp, check_fence};
-use crate::hot::HotRows;
+use crate::hot::{Concerned, HotRows};
 use crate::outcome_row::{OutcomeKind, OutcomeRow};
 use crate::rows::CommitRow;
-use crate::transition::{InvalidTransition, PinFate, PinMove, Transition};
+use crate::transition::{
+    AbortedAttempt, CompensatedAttempt, InvalidTransition, PinFate, PinMove, Transition,
+};
 
 type Fates = Vec<(TableIdentity, PinFate)>;
 
@@ -26,7 +30,7 @@ pub(crate) enum Decision {
 #[derive(Debug)]
 pub(crate) enum Report {
     Committed(Box<CommitRow>),
-    Aborted(Box<OutcomeRow>),
+    Aborted(Vec<OutcomeRow>),
     Sealed(Box<OutcomeRow>),
     PinsMoved(Fates),
 }
@@ -47,20 +51,20 @@ pub(crate) enum Settled {
 pub(crate) struct Ground<'a> {
     pub(crate) base: &'a BaseView,
     pub(crate) hot: &'a HotRows,
-    /// Outcome rows of the attempt or its operation, from hot and cold.
+    /// Outcome rows of the attempts or their operations, from hot and cold.
     pub(crate) found: &'a [OutcomeRow],
     pub(crate) now_unix_us: u64,
     pub(crate) planted: Planted,
 }
 
 impl Transition<'_> {
-    /// The attempt on whose behalf the manifest is changed.
+    /// The attempt on whose behalf the manifest is changed; the first, if there are several.
     pub(crate) fn attempt(&self) -> Result<AttemptId, InvalidTransition> {
         match self {
             Self::Commit { intent, .. } | Self::RollForward { intent, .. } => Ok(intent.attempt),
-            Self::Abort { attempt, .. }
-            | Self::MovePins { attempt, .. }
-            | Self::Seal { attempt, .. } => Ok(*attempt),
+            Self::Seal { attempt, .. } => Ok(*attempt),
+            Self::Abort { attempts, .. } => first_of(attempts.iter().map(|of| of.attempt)),
+            Self::MovePins { attempts } => first_of(attempts.iter().map(|of| of.attempt)),
             Self::AdoptFence(PinMove { from, to, .. }) => {
                 let fence = to.tx_uuid.as_fence().map(|(attempt, _)| attempt);
                 let refused =
@@ -68,6 +72,33 @@ impl Transition<'_> {
                 fence.ok_or_else(refused)
             }
         }
+    }
+
+    /// The attempts and the operation whose outcomes matter to it.
+    pub(crate) fn concerns(&self) -> Concerned<'_> {
+        match self {
+            Self::Commit { intent, .. } | Self::RollForward { intent, .. } => {
+                Concerned::one(intent.attempt, Some(&intent.operation))
+            }
+            Self::Seal { operation, attempt, .. } => Concerned::one(*attempt, Some(operation)),
+            Self::Abort { attempts, .. } => {
+                Concerned::of(attempts.iter().map(|of| (of.attempt, None)))
+            }
+            Self::MovePins { attempts } => {
+                Concerned::of(attempts.iter().map(|of| (of.attempt, None)))
+            }
+            Self::AdoptFence(_) => Concerned::default(),
+        }
+    }
+}
+
+/// The first of the attempts, each of which is named once.
+fn first_of(mut attempts: impl Iterator<Item = AttemptId>) -> Result<AttemptId, InvalidTransition> {
+    let first = attempts.next().ok_or(InvalidTransition::NoAttempt)?;
+    let mut named = BTreeSet::from([first]);
+    match attempts.find(|attempt| !named.insert(*attempt)) {
+        Some(attempt) => Err(InvalidTransition::AttemptTwice { attempt }),
+        None => Ok(first),
     }
 }
 
@@ -81,20 +112,15 @@ impl Ground<'_> {
                 self.commit(intent, delta, intent.owner.instance)
             }
             Transition::RollForward { intent, delta, by } => self.commit(intent, delta, *by),
-            Transition::Abort { attempt, operation, request, by, reason } => {
-                let kind = OutcomeKind::Aborted { by: *by, reason: reason.clone() };
-                Ok(self.abort(self.row(*attempt, operation, Some(*request), kind)))
-            }
+            Transition::Abort { attempts, by } => Ok(self.abort(attempts, *by)),
             Transition::Seal { operation, attempt, by, reason } => {
                 let kind = OutcomeKind::Sealed { by: *by, reason: reason.clone() };
                 Ok(self.seal(self.row(*attempt, operation, None, kind)))
             }
-            Transition::MovePins { attempt, moves, rolled_back } => {
-                self.move_pins(*attempt, moves, *rolled_back)
-            }
+            Transition::MovePins { attempts } => self.move_pins(attempts),
             Transition::AdoptFence(pin) => {
                 check_fence(&pin.from, &pin.to)?;
-                Ok(self.moved(std::slice::from_ref(pin), None))
+                Ok(self.moved([pin], Vec::new()))
             }
         }
     }
@@ -163,11 +189,18 @@ impl Ground<'_> {
         }
     }
 
-    fn abort(&self, row: OutcomeRow) -> Decision {
-        if let Some(decided) = outcome_of(row.attempt, self.found) {
+    /// All of them or none: what was decided about the others was decided over a state that may be
+    /// as old as what was not known of this one.
+    fn abort(&self, attempts: &[AbortedAttempt], by: ProcessInstanceId) -> Decision {
+        let mut decided = attempts.iter().filter_map(|of| outcome_of(of.attempt, self.found));
+        if let Some(decided) = decided.next() {
             return Decision::Settled(Settled::AlreadyDecided(Box::new(decided.clone())));
         }
-        self.with_outcome(row, Report::Aborted)
+        let row = |of: &AbortedAttempt| {
+            let kind = OutcomeKind::Aborted { by, reason: of.reason.clone() };
+            self.row(of.attempt, &of.operation, Some(of.request), kind)
+        };
+        self.with_outcomes(attempts.iter().map(row).collect(), Report::Aborted)
     }
 
     /// Looks at no attempt and at no table: whatever is pending of the operation can then only be
@@ -178,47 +211,57 @@ impl Ground<'_> {
                 Decision::Settled(Settled::SealedBefore(Box::new(found.clone())))
             }
             Some(found) => Decision::Settled(Settled::OperationTaken(Box::new(found.clone()))),
-            None => self.with_outcome(row, Report::Sealed),
+            None => self.with_outcomes(vec![row.clone()], |_| Report::Sealed(Box::new(row))),
         }
     }
 
-    fn with_outcome(
+    fn with_outcomes(
         &self,
-        row: OutcomeRow,
-        report: impl FnOnce(Box<OutcomeRow>) -> Report,
+        rows: Vec<OutcomeRow>,
+        report: impl FnOnce(Vec<OutcomeRow>) -> Report,
     ) -> Decision {
         let mut hot = Box::new(self.hot.clone());
-        hot.outcomes.push(row.clone());
-        Decision::Write { hot, report: report(Box::new(row)) }
+        hot.outcomes.extend(rows.iter().cloned());
+        Decision::Write { hot, report: report(rows) }
     }
 
-    fn move_pins(
+    fn move_pins(&self, attempts: &[CompensatedAttempt]) -> Result<Decision, InvalidTransition> {
+        let mut rows = Vec::new();
+        for of in attempts {
+            rows.extend(self.rolled_back_row(of)?);
+        }
+        Ok(self.moved(attempts.iter().flat_map(|of| &of.moves), rows))
+    }
+
+    /// The row that says that an aborted attempt is taken back, if that is news.
+    fn rolled_back_row(
         &self,
-        attempt: AttemptId,
-        moves: &[PinMove],
-        rolled_back: bool,
-    ) -> Result<Decision, InvalidTransition> {
-        let outcome = outcome_of(attempt, self.found);
+        of: &CompensatedAttempt,
+    ) -> Result<Option<OutcomeRow>, InvalidTransition> {
+        let outcome = outcome_of(of.attempt, self.found);
         let outcome = outcome.filter(|row| !row.decides_operation());
-        let outcome = outcome.ok_or(InvalidTransition::NotAborted { attempt })?;
-        let is_news = rolled_back && outcome.kind != OutcomeKind::RolledBack;
+        let outcome = outcome.ok_or(InvalidTransition::NotAborted { attempt: of.attempt })?;
+        let is_news = of.rolled_back && outcome.kind != OutcomeKind::RolledBack;
         let stamp = self.stamp();
-        let row = is_news.then(|| OutcomeRow {
+        Ok(is_news.then(|| OutcomeRow {
             manifest_version: stamp.version,
             kind: OutcomeKind::RolledBack,
             recorded_at_unix_us: stamp.at_unix_us,
             ..outcome.clone()
-        });
-        Ok(self.moved(moves, row))
+        }))
     }
 
-    fn moved(&self, moves: &[PinMove], row: Option<OutcomeRow>) -> Decision {
+    fn moved<'m>(
+        &self,
+        moves: impl IntoIterator<Item = &'m PinMove>,
+        rows: Vec<OutcomeRow>,
+    ) -> Decision {
         let mut hot = Box::new(self.hot.clone());
         let fates = hot.apply_moves(moves, self.stamp().version);
-        if row.is_none() && fates.iter().all(|(_, fate)| *fate != PinFate::Moved) {
+        if rows.is_empty() && fates.iter().all(|(_, fate)| *fate != PinFate::Moved) {
             return Decision::Settled(Settled::PinsMoved(fates));
         }
-        hot.outcomes.extend(row);
+        hot.outcomes.extend(rows);
         Decision::Write { hot, report: Report::PinsMoved(fates) }
     }
 }

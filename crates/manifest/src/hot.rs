@@ -1,7 +1,7 @@
 //! The rows of the hot fragment as one value: current state and the newest lineage and outcomes. It
 //! owns which rows must be there, and must not know where they are stored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graphwrite_protocol_types::{
     AttemptId, GraphHeadToken, OperationId, SchemaToken, TableHeadToken, TableIdentity,
@@ -163,14 +163,43 @@ impl HotRows {
         tokens.collect()
     }
 
-    /// The outcome rows that speak of the attempt or, if one is given, of the operation.
-    pub(crate) fn outcomes_of(
-        &self,
-        attempt: AttemptId,
-        operation: Option<&OperationId>,
-    ) -> impl Iterator<Item = &OutcomeRow> {
-        self.outcomes
-            .iter()
-            .filter(move |row| row.attempt == attempt || Some(&row.operation) == operation)
+    /// The outcome rows that speak of what is asked about.
+    pub(crate) fn outcomes_of<'a>(
+        &'a self,
+        asked: &'a Concerned<'_>,
+    ) -> impl Iterator<Item = &'a OutcomeRow> {
+        self.outcomes.iter().filter(|row| asked.names(row))
+    }
+}
+
+/// The attempts and operations whose outcomes somebody asks for.
+#[derive(Debug, Default)]
+pub(crate) struct Concerned<'a> {
+    pub(crate) attempts: BTreeSet<AttemptId>,
+    pub(crate) operations: BTreeSet<&'a OperationId>,
+}
+
+impl<'a> Concerned<'a> {
+    pub(crate) fn of(
+        asked: impl IntoIterator<Item = (AttemptId, Option<&'a OperationId>)>,
+    ) -> Self {
+        let mut concerned = Self::default();
+        for (attempt, operation) in asked {
+            concerned.attempts.insert(attempt);
+            concerned.operations.extend(operation);
+        }
+        concerned
+    }
+
+    pub(crate) fn one(attempt: AttemptId, operation: Option<&'a OperationId>) -> Self {
+        Self::of([(attempt, operation)])
+    }
+
+    pub(crate) fn names(&self, row: &OutcomeRow) -> bool {
+        self.attempts.contains(&row.attempt) || self.operations.contains(&row.operation)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.attempts.is_empty() && self.operations.is_empty()
     }
 }

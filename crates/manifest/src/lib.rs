@@ -35,7 +35,7 @@ pub use facts::{AGE_FLOOR_S_DEFAULT, AGE_FLOOR_S_MIN, GraphFacts};
 pub use fork::NativeFork;
 pub use init::InitRequest;
 pub use landing::Patience;
-pub use lookup::History;
+pub use lookup::{History, Outcomes};
 pub use manifest::Manifest;
 pub use outcome_row::{OutcomeKind, OutcomeRow};
 pub use past::PastState;
@@ -45,4 +45,7 @@ pub use root::{RootContents, judge_root};
 pub use rows::{CommitRow, ROW_VERSION, RowError};
 pub use spill::ColdFragment;
 pub use state::ManifestState;
-pub use transition::{InvalidTransition, PinFate, PinMove, PublishOutcome, Transition};
+pub use transition::{
+    AbortedAttempt, CompensatedAttempt, InvalidTransition, PinFate, PinMove, PublishOutcome,
+    Transition,
+};

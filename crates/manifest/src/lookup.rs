@@ -1,15 +1,17 @@
 //! Looking back: outcomes and commits of a state, in the hot rows first and then in the cold
 //! fragments. No outcome is claimed to be absent before both were searched.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::StringArray;
-use graphwrite_protocol_types::{AttemptId, CommitId, Defect, OperationId};
+use graphwrite_protocol_types::{AttemptId, BranchToken, CommitId, Defect, OperationId};
 use graphwrite_substrate::RowFilter;
 
 use crate::arbitration::outcome_of;
 use crate::batch::{KEY, KIND, OPERATION};
 use crate::error::ManifestError;
+use crate::hot::Concerned;
 use crate::outcome_row::{OutcomeKind, OutcomeRow};
 use crate::reading::{one_of, read_rows};
 use crate::rows::{COMMIT, CommitRow, OUTCOME, Row, RowBody};
@@ -31,9 +33,21 @@ impl ManifestState {
         &self,
         attempt: AttemptId,
     ) -> Result<Option<OutcomeRow>, ManifestError> {
-        let mut found = self.cold_outcomes(self.cold_ids(), attempt, None).await?;
-        found.extend(self.hot().outcomes_of(attempt, None).cloned());
+        let asked = Concerned::one(attempt, None);
+        let mut found = self.cold_outcomes(self.cold_ids(), &asked).await?;
+        found.extend(self.hot().outcomes_of(&asked).cloned());
         Ok(outcome_of(attempt, &found).cloned())
+    }
+
+    /// How these attempts and their operations ended, from one search for all of them.
+    pub async fn outcomes_of<'a>(
+        &self,
+        asked: impl IntoIterator<Item = (AttemptId, Option<&'a OperationId>)>,
+    ) -> Result<Outcomes, ManifestError> {
+        let asked = Concerned::of(asked);
+        let mut found = self.cold_outcomes(self.cold_ids(), &asked).await?;
+        found.extend(self.hot().outcomes_of(&asked).cloned());
+        Ok(Outcomes::new(found, &self.base().branch))
     }
 
     /// How the operation ended on this incarnation of the branch: the row that decides it, or else
@@ -158,16 +172,21 @@ impl ManifestState {
         Ok(decided.or_else(|| found.iter().max_by_key(|row| row.manifest_version)).cloned())
     }
 
-    /// The outcome rows of the attempt or the operation in these cold fragments.
+    /// The outcome rows in these cold fragments that speak of what is asked about.
     pub(crate) async fn cold_outcomes(
         &self,
         fragments: Vec<u64>,
-        attempt: AttemptId,
-        operation: Option<&OperationId>,
+        asked: &Concerned<'_>,
     ) -> Result<Vec<OutcomeRow>, ManifestError> {
-        let by_attempt = is(KEY, &attempt.to_string());
-        let by_operation = operation.map(|operation| is(OPERATION, operation.as_str()));
-        let either = RowFilter::Any([by_attempt].into_iter().chain(by_operation).collect());
+        let attempts = asked.attempts.iter().map(ToString::to_string);
+        let by_attempt = one_of(KEY, Arc::new(StringArray::from_iter_values(attempts)));
+        let operations = asked.operations.iter().map(|operation| operation.as_str());
+        let by_operation = one_of(OPERATION, Arc::new(StringArray::from_iter_values(operations)));
+        let either = [
+            (!asked.attempts.is_empty()).then_some(by_attempt),
+            (!asked.operations.is_empty()).then_some(by_operation),
+        ];
+        let either = RowFilter::Any(either.into_iter().flatten().collect());
         let filter = RowFilter::All(vec![of_kind(OUTCOME), either]);
         self.cold_outcome_rows(fragments, filter).await
     }
@@ -194,6 +213,48 @@ impl ManifestState {
     pub(crate) fn cold_ids(&self) -> Vec<u64> {
         self.cold_fragments().iter().map(|fragment| fragment.id).collect()
     }
+}
+
+/// How several attempts and operations ended.
+#[derive(Debug, Clone, Default)]
+pub struct Outcomes {
+    attempts: BTreeMap<AttemptId, OutcomeRow>,
+    operations: BTreeMap<OperationId, OutcomeRow>,
+}
+
+impl Outcomes {
+    fn new(found: Vec<OutcomeRow>, branch: &BranchToken) -> Self {
+        let mut outcomes = Self::default();
+        for row in found {
+            if row.is_of(branch) {
+                let newest = outcomes.operations.entry(row.operation.clone());
+                let newest = newest.or_insert_with(|| row.clone());
+                if rank_in_operation(newest) < rank_in_operation(&row) {
+                    *newest = row.clone();
+                }
+            }
+            let last = outcomes.attempts.entry(row.attempt).or_insert_with(|| row.clone());
+            if row.kind == OutcomeKind::RolledBack {
+                *last = row;
+            }
+        }
+        outcomes
+    }
+
+    /// As [`ManifestState::outcome_of_attempt`], of an attempt that was asked for.
+    pub fn of_attempt(&self, attempt: AttemptId) -> Option<&OutcomeRow> {
+        self.attempts.get(&attempt)
+    }
+
+    /// As [`ManifestState::outcome_of_operation`], of an operation that was asked for.
+    pub fn of_operation(&self, operation: &OperationId) -> Option<&OutcomeRow> {
+        self.operations.get(operation)
+    }
+}
+
+/// The row that decides an operation says more than the newest one.
+fn rank_in_operation(row: &OutcomeRow) -> (bool, u64) {
+    (row.decides_operation(), row.manifest_version)
 }
 
 fn of_kind(kind: &str) -> RowFilter {

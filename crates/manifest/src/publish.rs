@@ -5,16 +5,14 @@ use std::collections::BTreeSet;
 
 use arrow_array::RecordBatch;
 use arrow_select::concat::concat_batches;
-use graphwrite_protocol_types::{
-    AttemptId, CommitPermit, Intent, ManifestDelta, OperationId, Pin, TxUuid,
-};
+use graphwrite_protocol_types::{AttemptId, CommitPermit, Intent, ManifestDelta, Pin, TxUuid};
 use graphwrite_substrate::{StagedCommit, stage_replace, strict_commit};
 use tracing::debug;
 
 use crate::batch::{RowEncodeError, batch_of, columns};
 use crate::decision::{Decision, Ground, Report, Settled};
 use crate::error::{Damage, ManifestError};
-use crate::hot::HotRows;
+use crate::hot::{Concerned, HotRows};
 use crate::landing::{LandingFault, Verdict, settle};
 use crate::manifest::Manifest;
 use crate::outcome_row::OutcomeRow;
@@ -85,7 +83,7 @@ impl Manifest {
         mut ahead: Option<StagedAhead>,
     ) -> Result<PublishOutcome, ManifestError> {
         let attempt = transition.attempt()?;
-        let mut search = OutcomeSearch::of(&transition, attempt, base);
+        let mut search = OutcomeSearch::of(&transition, base);
         let mut state = self.own(base);
         for _ in 0..SLOTS_LOST_MAX {
             let found = search.extend_to(&state).await?;
@@ -120,7 +118,7 @@ impl Manifest {
         let state = self.own(base);
         let attempt = intent.attempt;
         let transition = Transition::Commit { intent, delta };
-        let found = OutcomeSearch::of(&transition, attempt, base).extend_to(&state).await.ok()?;
+        let found = OutcomeSearch::of(&transition, base).extend_to(&state).await.ok()?;
         let Decision::Write { hot, report } = self.decide(&transition, &state, &found).ok()? else {
             return None;
         };
@@ -220,7 +218,7 @@ impl Report {
     fn over(self, state: ManifestState) -> PublishOutcome {
         match self {
             Self::Committed(commit) => PublishOutcome::Committed { state, commit },
-            Self::Aborted(outcome) => PublishOutcome::Aborted { state, outcome },
+            Self::Aborted(outcomes) => PublishOutcome::Aborted { state, outcomes },
             Self::Sealed(outcome) => PublishOutcome::Sealed { state, outcome },
             Self::PinsMoved(fates) => PublishOutcome::PinsMoved { state, fates },
         }
@@ -246,44 +244,39 @@ async fn report_settled(
     })
 }
 
-/// Collects the outcome rows of one attempt and its operation over the states of one publish. Each
-/// cold fragment is read once; hot rows cost nothing.
+/// Collects the outcome rows of attempts and operations over the states of one publish. Each cold
+/// fragment is read once; hot rows cost nothing.
 struct OutcomeSearch<'a> {
-    attempt: AttemptId,
-    operation: Option<&'a OperationId>,
+    asked: Concerned<'a>,
     /// Cold fragments that need no search: their rows were known when the intent was armed, or have
     /// been found by this search.
     searched: BTreeSet<u64>,
     found: Vec<OutcomeRow>,
-    /// Whether outcomes matter at all.
-    needed: bool,
 }
 
 impl<'a> OutcomeSearch<'a> {
-    fn of(transition: &'a Transition<'_>, attempt: AttemptId, base: &ManifestState) -> Self {
-        let (operation, searched) = match transition {
-            Transition::Commit { intent, .. } | Transition::RollForward { intent, .. } => {
-                let as_armed = intent.manifest == base.base().manifest;
-                let searched = if as_armed { base.cold_ids() } else { Vec::new() };
-                (Some(&intent.operation), searched)
+    fn of(transition: &'a Transition<'_>, base: &ManifestState) -> Self {
+        let searched = match transition {
+            Transition::Commit { intent, .. } | Transition::RollForward { intent, .. }
+                if intent.manifest == base.base().manifest =>
+            {
+                base.cold_ids()
             }
-            Transition::Seal { operation, .. } => (Some(operation), Vec::new()),
-            _ => (None, Vec::new()),
+            _ => Vec::new(),
         };
-        let needed = !matches!(transition, Transition::AdoptFence(_));
         let searched = searched.into_iter().collect();
-        Self { attempt, operation, searched, found: Vec::new(), needed }
+        Self { asked: transition.concerns(), searched, found: Vec::new() }
     }
 
     async fn extend_to(&mut self, state: &ManifestState) -> Result<Vec<OutcomeRow>, ManifestError> {
-        if !self.needed {
+        if self.asked.is_empty() {
             return Ok(Vec::new());
         }
         let added: Vec<u64> =
             state.cold_ids().into_iter().filter(|id| self.searched.insert(*id)).collect();
-        let older = state.cold_outcomes(added, self.attempt, self.operation).await?;
+        let older = state.cold_outcomes(added, &self.asked).await?;
         self.found.extend(older);
-        let hot = state.hot().outcomes_of(self.attempt, self.operation);
+        let hot = state.hot().outcomes_of(&self.asked);
         Ok(self.found.iter().chain(hot).cloned().collect())
     }
 }

@@ -32,9 +32,13 @@ pub(crate) fn plan(versions: &[u64], cold: &[ColdFragment]) -> Option<SpillPlan>
     if versions.len() <= HOT_LINEAGE_ROWS_MAX {
         return None;
     }
-    let keep_from_version = versions[versions.len() - HOT_LINEAGE_ROWS_KEPT];
-    let spilled = versions.partition_point(|version| *version < keep_from_version) as u64;
-    // All of one version: impossible for a publish, which adds two rows of lineage at most.
+    let kept_at_least = versions[versions.len() - HOT_LINEAGE_ROWS_KEPT];
+    let before = |version: u64| versions.partition_point(|of| *of < version);
+    // Rows of one version are never torn apart. Recovery of many attempts writes so many in one that
+    // they would be written again by every commit to come: they leave at once, all of them.
+    let torn = versions.len() - before(kept_at_least) > HOT_LINEAGE_ROWS_MAX;
+    let keep_from_version = if torn { kept_at_least + 1 } else { kept_at_least };
+    let spilled = before(keep_from_version) as u64;
     (spilled > 0).then(|| SpillPlan { keep_from_version, absorbed: absorbed(spilled, cold) })
 }
 
@@ -113,6 +117,23 @@ mod tests {
         assert_eq!(versions.len(), HOT_LINEAGE_ROWS_MAX + 1);
         let plan = plan(&versions, &[]).expect("a spill");
         assert_eq!(plan.keep_from_version, 130 - HOT_LINEAGE_ROWS_KEPT as u64 + 1);
+    }
+
+    #[test]
+    fn more_rows_of_one_version_than_may_stay_hot_leave_at_once() {
+        let versions: Vec<u64> = [2, 3].into_iter().chain([4; 256]).collect();
+        let plan = plan(&versions, &[]).expect("a spill");
+        assert_eq!(plan.keep_from_version, 5, "nothing stays hot");
+        let versions: Vec<u64> = [4; 256].into_iter().chain([5, 5]).collect();
+        let plan = super::plan(&versions, &[]).expect("a spill");
+        assert_eq!(plan.keep_from_version, 5, "only what is younger stays hot");
+    }
+
+    #[test]
+    fn as_many_rows_of_one_version_as_may_stay_hot_stay() {
+        let versions: Vec<u64> = [2; 10].into_iter().chain([3; HOT_LINEAGE_ROWS_MAX]).collect();
+        let plan = plan(&versions, &[]).expect("a spill");
+        assert_eq!(plan.keep_from_version, 3);
     }
 
     #[test]

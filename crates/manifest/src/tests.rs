@@ -8,6 +8,7 @@ mod faults;
 mod formats;
 mod init;
 mod lookups;
+mod many;
 mod outcomes;
 mod pins;
 mod rows;

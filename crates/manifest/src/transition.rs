@@ -34,18 +34,13 @@ pub enum Transition<'a> {
         /// Who publishes.
         by: ProcessInstanceId,
     },
-    /// Decides that an attempt will never commit.
+    /// Decides that attempts will never commit: all of them, or, if one of them has been decided
+    /// before, none.
     Abort {
-        /// The attempt.
-        attempt: AttemptId,
-        /// Its request.
-        operation: OperationId,
-        /// Digest of the request's content.
-        request: RequestDigest,
+        /// The attempts.
+        attempts: Vec<AbortedAttempt>,
         /// Who decides.
         by: ProcessInstanceId,
-        /// Why, for people.
-        reason: String,
     },
     /// Decides that no attempt of an operation will ever commit on this incarnation of the branch.
     /// Authority-first: it has no intent, no effect, and changes no head. An attempt that is under
@@ -63,15 +58,35 @@ pub enum Transition<'a> {
     /// Moves pins to the content-equal versions that compensation made (K3). A pin that is no
     /// longer where the move starts is left alone.
     MovePins {
-        /// The aborted attempt.
-        attempt: AttemptId,
-        /// The moves.
-        moves: Vec<PinMove>,
-        /// Whether every effect is settled, so that the attempt is `rolled_back`.
-        rolled_back: bool,
+        /// The aborted attempts. No two of them move one pin.
+        attempts: Vec<CompensatedAttempt>,
     },
     /// Moves a pin to the fence directly above it, which anybody may do at any time.
     AdoptFence(PinMove),
+}
+
+/// An attempt that will never commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AbortedAttempt {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Its request.
+    pub operation: OperationId,
+    /// Digest of the request's content.
+    pub request: RequestDigest,
+    /// Why, for people.
+    pub reason: String,
+}
+
+/// What the manifest follows of the compensation of one aborted attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompensatedAttempt {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// The moves.
+    pub moves: Vec<PinMove>,
+    /// Whether every effect is settled, so that the attempt is `rolled_back`.
+    pub rolled_back: bool,
 }
 
 /// One pin that moves; content and lineage stay.
@@ -108,12 +123,12 @@ pub enum PublishOutcome {
         /// The commit.
         commit: Box<CommitRow>,
     },
-    /// This call has decided that the attempt will never commit.
+    /// This call has decided that the attempts will never commit.
     Aborted {
         /// The newest state.
         state: ManifestState,
-        /// The row.
-        outcome: Box<OutcomeRow>,
+        /// Their rows, in the order of the request.
+        outcomes: Vec<OutcomeRow>,
     },
     /// The operation will never commit: sealed by this call, or found to be sealed by an earlier
     /// one.
@@ -137,11 +152,12 @@ pub enum PublishOutcome {
         /// The member.
         stale: Stale,
     },
-    /// The attempt's outcome was decided before; nothing was written.
+    /// The outcome of the attempt, or of one of the attempts, was decided before; nothing was
+    /// written.
     AlreadyDecided {
         /// The state in which the row was found.
         state: ManifestState,
-        /// The row.
+        /// The first such row.
         outcome: Box<OutcomeRow>,
     },
     /// Another attempt of the same operation, or for a seal any attempt of it, has committed;
@@ -246,6 +262,15 @@ pub enum InvalidTransition {
         from: Pin,
         /// Where it should go.
         to: Pin,
+    },
+    /// A transition of attempts that names none.
+    #[error("the transition names no attempt")]
+    NoAttempt,
+    /// A transition that names an attempt twice.
+    #[error("attempt {attempt} is named twice")]
+    AttemptTwice {
+        /// The attempt.
+        attempt: AttemptId,
     },
     /// Compensation of an attempt that was not aborted.
     #[error("attempt {attempt} has no `aborted` row, so nothing of it may be taken back")]

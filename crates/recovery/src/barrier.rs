@@ -1,6 +1,6 @@
 //! The recovery barrier (RFC 4.1): one LIST, then every intent that overlaps the request is taken
-//! to its end in place, or the request gets a typed answer. It never goes around an intent, and it
-//! never needs a restart, a reopen, or a file deleted by hand.
+//! to its end in place, a batch of them at a time, or the request gets a typed answer. It never goes
+//! around an intent, and it never needs a restart, a reopen, or a file deleted by hand.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,16 @@ use thiserror::Error;
 
 use crate::explain::{Explanation, explain, table_name};
 use crate::interpreter::Interpreter;
-use crate::look::look;
+use crate::look::{Subject, look_at};
 use crate::port::{Listing, LoadedIntent, Publishing, RecordSet, RecoveryPort};
 use crate::resolution::{Resolution, Stopped};
+use crate::side_by_side::{WIDTH, side_by_side};
+use crate::track::Pending;
 use crate::wait::{LocalProcess, Owner, WaitRules, owner_of};
+
+/// How many intents are resolved together: what bounds the memory of a barrier and the rows of one
+/// manifest commit.
+pub const BATCH: usize = 256;
 
 /// The answer of a barrier.
 #[must_use = "a request may go on only behind a clean barrier"]
@@ -151,22 +157,31 @@ struct Barrier<'a, P, L> {
 }
 
 /// What one pass over the records leaves.
-#[derive(Default)]
-struct Pass {
+struct Pass<E: std::error::Error + 'static> {
     blocking: Vec<BlockingObject>,
     unresolved: Option<Unresolved>,
     contended: Option<Contention>,
     left_alone: Vec<AttemptId>,
     live: Vec<AttemptId>,
     pending: Vec<Explanation>,
+    /// The first fault that concerned single intents; the others were taken up all the same.
+    fault: Option<BarrierError<E>>,
 }
 
 /// What is kept from one pass to the next.
 #[derive(Default)]
 struct Memory {
+    /// Intents that are waited for.
     intents: BTreeMap<AttemptId, Intent>,
     resolved: BTreeMap<AttemptId, Resolution>,
     swept: Vec<AttemptId>,
+}
+
+/// An intent with its records.
+struct Loaded<'a> {
+    intent: Intent,
+    records: &'a RecordSet,
+    owner: Owner,
 }
 
 impl<P: RecoveryPort, L: LocalProcess> Barrier<'_, P, L> {
@@ -175,7 +190,10 @@ impl<P: RecoveryPort, L: LocalProcess> Barrier<'_, P, L> {
         let mut memory = Memory::default();
         let mut looks = 0;
         loop {
-            let pass = self.pass(&mut memory).await?;
+            let mut pass = self.pass(&mut memory).await?;
+            if let Some(fault) = pass.fault.take() {
+                return Err(fault);
+            }
             let waited_ms = self.port.now_ms().saturating_sub(started_ms);
             if !pass.only_waits() || waited_ms >= self.waits.contention_wait_ms {
                 return Ok(self.report(pass, memory));
@@ -185,8 +203,8 @@ impl<P: RecoveryPort, L: LocalProcess> Barrier<'_, P, L> {
         }
     }
 
-    /// One LIST, and every intent in it, in attempt order.
-    async fn pass(&self, memory: &mut Memory) -> Result<Pass, BarrierError<P::Error>> {
+    /// One LIST, and every intent in it, a batch at a time, in attempt order.
+    async fn pass(&self, memory: &mut Memory) -> Result<Pass<P::Error>, BarrierError<P::Error>> {
         let listed = self.port.list_records().await;
         let listing = listed.map_err(fault("listing the branch's records", None))?;
         memory.forget_waits();
@@ -194,76 +212,92 @@ impl<P: RecoveryPort, L: LocalProcess> Barrier<'_, P, L> {
         if self.scope.only.is_none() {
             pass.blocking = foreign_objects(&listing);
         }
-        for (attempt, records) in &listing.records {
-            if self.scope.only.is_none_or(|only| only == *attempt) {
-                self.record(*attempt, records, memory, &mut pass).await?;
-            }
+        let concerned = |attempt| self.scope.only.is_none_or(|only| only == attempt);
+        let (live, others): (Vec<_>, Vec<_>) = listing
+            .records
+            .iter()
+            .filter(|(attempt, _)| concerned(**attempt))
+            .partition(|(attempt, _)| self.local.is_live(**attempt));
+        pass.live = live.into_iter().map(|(attempt, _)| *attempt).collect();
+        let (armed, leftovers): (Vec<Records<'_>>, Vec<_>) =
+            others.into_iter().partition(|(_, records)| records.intent);
+        self.sweep(&leftovers, memory).await;
+        for batch in armed.chunks(BATCH) {
+            Box::pin(self.batch(batch, memory, &mut pass)).await?;
         }
         Ok(pass)
     }
 
-    async fn record(
-        &self,
-        attempt: AttemptId,
-        records: &RecordSet,
-        memory: &mut Memory,
-        pass: &mut Pass,
-    ) -> Result<(), BarrierError<P::Error>> {
-        if self.local.is_live(attempt) {
-            pass.live.push(attempt);
-            return Ok(());
-        }
-        if !records.intent {
-            self.sweep(attempt, records, memory).await;
-            return Ok(());
-        }
-        let Some(intent) = self.intent(attempt, memory, pass).await? else { return Ok(()) };
-        let concerned = self.scope.footprint.is_none_or(|f| f.overlaps(&intent.footprint()));
-        if !concerned {
-            pass.left_alone.push(attempt);
-            return Ok(());
-        }
-        let owner = self.owner(&intent, records);
-        match self.mode {
-            RecoveryMode::Probe => self.probe(&intent, records, &owner, pass).await,
-            RecoveryMode::RollForward(_) | RecoveryMode::Full(_) => {
-                self.resolve(&intent, records, &owner, memory, pass).await
-            }
-        }
-    }
-
     /// A confirm object or a sign of progress is created after its intent and deleted before it:
     /// without one, it is left over from an attempt that is over.
-    async fn sweep(&self, attempt: AttemptId, records: &RecordSet, memory: &mut Memory) {
+    async fn sweep(&self, leftovers: &[Records<'_>], memory: &mut Memory) {
         let Some(right) = Publishing::of(self.mode) else { return };
-        let retired = self.port.retire(right, attempt, records).await;
-        if retired.left.is_empty() {
-            memory.swept.push(attempt);
+        let deletions =
+            leftovers.iter().map(|(attempt, records)| self.port.retire(right, **attempt, records));
+        let retired = side_by_side(WIDTH, deletions).await;
+        let swept = leftovers.iter().zip(retired).filter(|(_, retired)| retired.left.is_empty());
+        memory.swept.extend(swept.map(|((attempt, _), _)| **attempt));
+    }
+
+    async fn batch(
+        &self,
+        batch: &[Records<'_>],
+        memory: &mut Memory,
+        pass: &mut Pass<P::Error>,
+    ) -> Result<(), BarrierError<P::Error>> {
+        let mut concerned = Vec::new();
+        for loaded in self.intents(batch, memory, pass).await {
+            if self.scope.footprint.is_none_or(|f| f.overlaps(&loaded.intent.footprint())) {
+                concerned.push(loaded);
+            } else {
+                pass.left_alone.push(loaded.intent.attempt);
+            }
+        }
+        if concerned.is_empty() {
+            return Ok(());
+        }
+        match self.mode {
+            RecoveryMode::Probe => self.probe(&concerned, pass).await,
+            RecoveryMode::RollForward(_) | RecoveryMode::Full(_) => {
+                self.resolve(concerned, memory, pass).await
+            }
         }
     }
 
-    /// Reads an intent, once. LIST and GET race with the owner's own deletion: gone means done.
-    async fn intent(
+    /// Reads the intents of a batch side by side, each once. LIST and GET race with the owner's own
+    /// deletion: gone means done.
+    async fn intents<'r>(
         &self,
-        attempt: AttemptId,
+        batch: &[Records<'r>],
         memory: &mut Memory,
-        pass: &mut Pass,
-    ) -> Result<Option<Intent>, BarrierError<P::Error>> {
-        if let Some(intent) = memory.intents.get(&attempt) {
-            return Ok(Some(intent.clone()));
-        }
-        let loaded = self.port.load_intent(attempt).await;
-        match loaded.map_err(fault("reading an intent", Some(attempt)))? {
-            LoadedIntent::Found(intent) => {
-                memory.intents.insert(attempt, (*intent).clone());
-                Ok(Some(*intent))
+        pass: &mut Pass<P::Error>,
+    ) -> Vec<Loaded<'r>> {
+        let known = &memory.intents;
+        let new = batch.iter().filter(|(attempt, _)| !known.contains_key(attempt));
+        let reads: Vec<_> = new.map(|(attempt, _)| **attempt).collect();
+        let read =
+            side_by_side(WIDTH, reads.iter().map(|attempt| self.port.load_intent(*attempt))).await;
+        let mut found = std::mem::take(&mut memory.intents);
+        for (attempt, loaded) in reads.into_iter().zip(read) {
+            match loaded {
+                Ok(LoadedIntent::Found(intent)) => {
+                    found.insert(attempt, *intent);
+                }
+                Ok(LoadedIntent::Vanished) => {}
+                Ok(LoadedIntent::Unreadable { object, cause }) => {
+                    pass.blocking.push(BlockingObject::unreadable(object, attempt, &cause));
+                }
+                Err(error) => pass.note_fault("reading an intent", attempt, error),
             }
-            LoadedIntent::Vanished => Ok(None),
-            LoadedIntent::Unreadable { object, cause } => {
-                pass.blocking.push(BlockingObject::unreadable(object, attempt, &cause));
-                Ok(None)
-            }
         }
+        let taken = batch.iter().filter_map(|(attempt, records)| {
+            let intent = found.remove(attempt)?;
+            let owner = self.owner(&intent, records);
+            Some(Loaded { intent, records: *records, owner })
+        });
+        let taken = taken.collect();
+        memory.intents = found;
+        taken
     }
 
     fn owner(&self, intent: &Intent, records: &RecordSet) -> Owner {
@@ -273,37 +307,54 @@ impl<P: RecoveryPort, L: LocalProcess> Barrier<'_, P, L> {
 
     async fn probe(
         &self,
-        intent: &Intent,
-        records: &RecordSet,
-        owner: &Owner,
-        pass: &mut Pass,
+        batch: &[Loaded<'_>],
+        pass: &mut Pass<P::Error>,
     ) -> Result<(), BarrierError<P::Error>> {
-        let found = look(self.port, intent, owner, self.waits).await;
-        let found = found.map_err(fault("looking at an intent", Some(intent.attempt)))?;
-        pass.pending.push(explain(intent, records, owner, &found));
+        let subjects: Vec<Subject<'_>> =
+            batch.iter().map(|loaded| (&loaded.intent, &loaded.owner)).collect();
+        let found = look_at(self.port, &subjects, self.waits, WIDTH).await;
+        let found = found.map_err(fault("looking at intents", attempt_of(batch)))?;
+        if let Some((attempt, error)) = found.fault {
+            pass.note_fault("looking at an intent", attempt, error);
+        }
+        let looks = batch.iter().zip(found.looks);
+        let explained = looks.filter_map(|(loaded, look)| {
+            Some(explain(&loaded.intent, loaded.records, &loaded.owner, &look?))
+        });
+        pass.pending.extend(explained);
         Ok(())
     }
 
     async fn resolve(
         &self,
-        intent: &Intent,
-        records: &RecordSet,
-        owner: &Owner,
+        batch: Vec<Loaded<'_>>,
         memory: &mut Memory,
-        pass: &mut Pass,
+        pass: &mut Pass<P::Error>,
     ) -> Result<(), BarrierError<P::Error>> {
-        let attempt = intent.attempt;
+        let pending: Vec<Pending<'_>> = batch.iter().map(Loaded::pending).collect();
         let interpreter = Interpreter::new(self.port, self.mode, self.waits);
-        let resolved = interpreter.resolve(intent, records, owner).await;
-        let resolution = resolved.map_err(fault("resolving an intent", Some(attempt)))?;
-        if resolution.blocks(intent, self.scope.footprint) {
-            pass.note_block(intent, records.age_ms, &resolution, self.waits);
+        let ended = interpreter.resolve_all(&pending).await;
+        let mut ended = ended.map_err(fault("resolving intents", attempt_of(&batch)))?;
+        if let Some((attempt, error)) = ended.fault {
+            pass.note_fault("resolving an intent", attempt, error);
         }
-        memory.resolved.insert(attempt, resolution);
+        ended.resolutions.sort_by_key(|(attempt, _)| *attempt);
+        let mut batch: BTreeMap<AttemptId, Loaded<'_>> =
+            batch.into_iter().map(|loaded| (loaded.intent.attempt, loaded)).collect();
+        for (attempt, resolution) in ended.resolutions {
+            let Some(Loaded { intent, records, .. }) = batch.remove(&attempt) else { continue };
+            if resolution.blocks(&intent, self.scope.footprint) {
+                pass.note_block(&intent, records.age_ms, &resolution, self.waits);
+            }
+            if matches!(resolution, Resolution::Waiting(_)) {
+                memory.intents.insert(attempt, intent);
+            }
+            memory.resolved.insert(attempt, resolution);
+        }
         Ok(())
     }
 
-    fn report(&self, pass: Pass, memory: Memory) -> BarrierReport {
+    fn report(&self, pass: Pass<P::Error>, memory: Memory) -> BarrierReport {
         let outcome = match self.mode {
             RecoveryMode::Probe => BarrierOutcome::Probed,
             RecoveryMode::RollForward(_) | RecoveryMode::Full(_) => pass.outcome(),
@@ -320,7 +371,43 @@ impl<P: RecoveryPort, L: LocalProcess> Barrier<'_, P, L> {
     }
 }
 
-impl Pass {
+/// The attempt and its records, as listed.
+type Records<'a> = (&'a AttemptId, &'a RecordSet);
+
+impl Loaded<'_> {
+    fn pending(&self) -> Pending<'_> {
+        Pending { intent: &self.intent, records: self.records, owner: &self.owner }
+    }
+}
+
+/// The attempt, if it is one.
+fn attempt_of(batch: &[Loaded<'_>]) -> Option<AttemptId> {
+    match batch {
+        [one] => Some(one.intent.attempt),
+        _ => None,
+    }
+}
+
+impl<E: std::error::Error + 'static> Default for Pass<E> {
+    fn default() -> Self {
+        Self {
+            blocking: Vec::new(),
+            unresolved: None,
+            contended: None,
+            left_alone: Vec::new(),
+            live: Vec::new(),
+            pending: Vec::new(),
+            fault: None,
+        }
+    }
+}
+
+impl<E: std::error::Error + 'static> Pass<E> {
+    fn note_fault(&mut self, doing: &'static str, attempt: AttemptId, error: E) {
+        let new = || BarrierError { doing, attempt: Some(attempt), source: error };
+        self.fault.get_or_insert_with(new);
+    }
+
     /// The worst first: what waiting cannot cure, then what needs somebody, then what takes time.
     fn outcome(&self) -> BarrierOutcome {
         if let Some(object) = self.blocking.first() {

@@ -1,7 +1,7 @@
 //! From raw facts to evidence: what became of one effect, judged by exact transaction identity and
 //! by nothing else (RFC 4.1). It knows no authority, no owner and no clock.
 //!
-//! The slots above the pre-state are read upwards. K1 makes this complete: every commit is strict,
+//! The slots above the pre-state are judged upwards. K1 makes this complete: every commit is strict,
 //! so the versions of a ref are one unbroken line, and the first slot that does not hold the next
 //! planned step says who closed the line.
 //!

@@ -34,7 +34,7 @@ pub enum RefFacts {
     Present {
         /// The newest version, read before the slots.
         head: Pin,
-        /// The slots in [`slots_to_observe`], read in ascending order.
+        /// Of the slots in [`slots_to_observe`] those that are taken and not above `head`.
         slots: BTreeMap<u64, SlotFacts>,
     },
 }

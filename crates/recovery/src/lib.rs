@@ -37,10 +37,22 @@
 //!   facts.rs         evidence.rs       standing.rs        summary.rs       rule.rs, classify.rs
 //! ```
 //!
-//! [`look`] reads: intent, confirm object, tables, and **the manifest last**. [`classify`] judges,
-//! purely and totally. [`Interpreter`] performs one decision, and looks again. It keeps nothing
+//! [`look_at`] reads: intent, confirm object, tables, and **the manifest last**. [`classify`] judges,
+//! purely and totally. [`Interpreter`] performs what was decided, and looks again. It keeps nothing
 //! between two looks, so there is no state to lose: a recoverer may die after any durable step, and
 //! the next one goes on.
+//!
+//! # Many intents
+//!
+//! A barrier takes up to [`BATCH`] intents together; one intent is a batch of one, on the same path.
+//! A look reads HEAD and slots of each ref once, whoever planned there, and then the manifest once.
+//! Each intent is classified by itself, so a batch decides nothing that a single one would not. What
+//! was decided is performed in groups: records are deleted side by side; what is complete is
+//! published, one after the other, each after a look of its own; then one manifest commit aborts
+//! all that is to be aborted; then slots are closed, one step per ref; then, after another look, one
+//! manifest commit moves all pins and records all `rolled_back`. Every manifest commit is
+//! arbitrated for each attempt in it, and is made for all of them or for none. What cannot be read
+//! or judged is left, and holds up no other intent.
 //!
 //! # The rules
 //!
@@ -104,8 +116,8 @@
 //!
 //! Implement [`RecoveryPort`] for a branch and [`LocalProcess`] for the process; call [`run`] at
 //! every write's entry, [`resolve_attempt`] for an operator, [`Interpreter::resolve`] with
-//! [`Owner::OwnStopped`] for one's own failed attempt under its gates, and [`look`] and [`explain`]
-//! to show a pending intent to people.
+//! [`Owner::OwnStopped`] for one's own failed attempt under its gates, and [`look_at`] and
+//! [`explain`] to show a pending intent to people.
 
 mod barrier;
 mod classify;
@@ -117,16 +129,20 @@ mod look;
 mod planted;
 mod port;
 mod resolution;
+mod round;
 mod rule;
+mod side_by_side;
 mod span;
 mod standing;
 mod summary;
+mod taking_back;
 #[cfg(test)]
 mod tests;
+mod track;
 mod wait;
 
 pub use barrier::{
-    BarrierError, BarrierOutcome, BarrierReport, BlockingObject, resolve_attempt, run,
+    BATCH, BarrierError, BarrierOutcome, BarrierReport, BlockingObject, resolve_attempt, run,
 };
 pub use classify::{Case, CompensationStep, Decision, Judgement, PinMove, Wait, classify};
 pub use evidence::{Closing, Evidence, evidence_of};
@@ -135,16 +151,19 @@ pub use facts::{
     AttemptOutcome, Authority, AuthorityFacts, ConfirmFacts, DataFiles, OperationOutcome, RefFacts,
     SlotFacts, slots_to_observe,
 };
-pub use interpreter::Interpreter;
-pub use look::{EvidenceFacts, Look, look};
+pub use interpreter::{Ended, Interpreter};
+pub use look::{EvidenceFacts, Look, Looks, Subject, look_at};
 pub use port::{
-    Landing, Listing, LoadedIntent, Publishing, RecordSet, Recorded, RecoveryPort, Removal, Retired,
+    Aborting, Landing, Listing, LoadedIntent, Publishing, RecordSet, Recorded, RecoveryPort,
+    RefName, Removal, Retired, TakenBack,
 };
 pub use resolution::{Resolution, StopReason, Stopped};
 pub use rule::{Rule, Verdict, decide};
+pub use side_by_side::WIDTH;
 pub use span::RESOLVE_SPAN;
 pub use standing::{RefusedBecause, Standing, standing_of};
 pub use summary::{BranchClass, OperationClass, OutcomeClass, OwnerClass, Rest, Shape, Summary};
+pub use track::Pending;
 pub use wait::{
     DeathProof, LocalProcess, OwnSteps, Owner, PidState, WaitRules, owner_of, proof_of_death,
 };

@@ -6,37 +6,49 @@ use graphwrite_protocol_types::{Defect, Effect, Intent, Planted};
 use crate::classify::Decision;
 use crate::evidence::Evidence;
 use crate::facts::AttemptOutcome;
-use crate::look::{Look, gather, judged};
+use crate::look::{Look, Looks, Subject, gather, judged, judged_one};
 use crate::port::RecoveryPort;
-use crate::wait::{Owner, WaitRules};
+use crate::wait::WaitRules;
 
 /// [`Defect::AuthorityFirst`]: the authority is older than the evidence.
 pub(crate) async fn authority_first<P: RecoveryPort>(
     port: &P,
-    intent: &Intent,
-    owner: &Owner,
+    subjects: &[Subject<'_>],
     waits: &WaitRules,
-) -> Result<Look, P::Error> {
-    let authority = port.authority(intent).await?;
-    let found = gather(port, intent).await?;
-    Ok(judged(intent, owner, waits, found, authority))
+    width: usize,
+) -> Result<Looks<P::Error>, P::Error> {
+    let intents: Vec<&Intent> = subjects.iter().map(|(intent, _)| *intent).collect();
+    let authority = port.authority(&intents).await?;
+    let gathered = gather(port, &intents, width).await;
+    let seen = authority.into_iter().zip(&gathered.found).filter(|(_, found)| found.is_some());
+    let authority = seen.map(|(authority, _)| authority).collect();
+    Ok(judged(subjects, waits, gathered, authority))
 }
 
-impl Look {
+impl<E> Looks<E> {
     /// [`Defect::NoAbortedRow`]: what would be aborted counts as aborted.
     pub(crate) fn told_in(
         mut self,
         planted: Planted,
-        intent: &Intent,
-        owner: &Owner,
+        subjects: &[Subject<'_>],
         waits: &WaitRules,
     ) -> Self {
-        if planted.has(Defect::NoAbortedRow) && self.judgement.decision == Decision::Abort {
-            self.authority.outcome = AttemptOutcome::Aborted;
-            return judged(intent, owner, waits, self.found, self.authority);
+        if !planted.has(Defect::NoAbortedRow) {
+            return self;
+        }
+        for (subject, look) in subjects.iter().zip(&mut self.looks) {
+            *look = look.take().map(|look| as_aborted(look, *subject, waits));
         }
         self
     }
+}
+
+fn as_aborted(mut look: Look, subject: Subject<'_>, waits: &WaitRules) -> Look {
+    if look.judgement.decision == Decision::Abort {
+        look.authority.outcome = AttemptOutcome::Aborted;
+        return judged_one(subject, waits, look.found, look.authority);
+    }
+    look
 }
 
 impl Evidence {

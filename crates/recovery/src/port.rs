@@ -2,13 +2,13 @@
 //! branch. It reads facts and performs single durable steps; it judges nothing and repeats nothing
 //! on its own. Whoever performs must show the mode that allows it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::marker::PhantomData;
 
 use graphwrite_protocol_types::{
-    AttemptId, BranchToken, CodecError, Failpoint, Full, Intent, ManifestDelta, Pin, Planted,
-    RecoveryMode, RollForward, TxUuid,
+    AttemptId, BranchToken, CodecError, DatasetPath, Effect, Failpoint, Full, Intent,
+    ManifestDelta, PhysicalRef, Pin, Planted, RecoveryMode, RollForward, TxUuid,
 };
 
 use crate::classify::PinMove;
@@ -79,6 +79,43 @@ pub enum LoadedIntent {
         /// What is wrong with it.
         cause: CodecError,
     },
+}
+
+/// One ref of one dataset: a line of versions that intents may share.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RefName {
+    /// The dataset.
+    pub path: DatasetPath,
+    /// The ref.
+    pub physical_ref: PhysicalRef,
+}
+
+impl RefName {
+    /// The ref that an effect acts on.
+    pub fn of(effect: &Effect) -> Self {
+        let target = &effect.target;
+        Self { path: target.path.clone(), physical_ref: target.physical_ref.clone() }
+    }
+}
+
+/// An attempt that shall never commit.
+#[derive(Debug, Clone, Copy)]
+pub struct Aborting<'a> {
+    /// The attempt.
+    pub intent: &'a Intent,
+    /// Why, for the audit.
+    pub reason: &'static str,
+}
+
+/// What the manifest is to follow of the compensation of an aborted attempt.
+#[derive(Debug, Clone, Copy)]
+pub struct TakenBack<'a> {
+    /// The attempt.
+    pub intent: &'a Intent,
+    /// The pins that follow their closing versions. May be empty.
+    pub moves: &'a [PinMove],
+    /// Whether everything is settled with it, so that the attempt is `rolled_back`.
+    pub complete: bool,
 }
 
 /// What became of a strict commit of the manifest.
@@ -167,13 +204,13 @@ pub trait RecoveryPort: Sync {
         intent: &Intent,
     ) -> impl Future<Output = Result<ConfirmFacts, Self::Error>> + Send;
 
-    /// Reads HEAD of the ref of effect `effect`, then, in ascending order, the slots that
-    /// [`slots_to_observe`](crate::slots_to_observe) names. Past every cache: a cache is no
-    /// evidence.
+    /// Reads HEAD of a ref, then those of `slots` that are not above it. A slot above HEAD was vacant
+    /// when HEAD was read; looking at it later than at the slots below could show a hole that never
+    /// was. Past every cache: a cache is no evidence.
     fn observe(
         &self,
-        intent: &Intent,
-        effect: u32,
+        of: &RefName,
+        slots: &BTreeSet<u64>,
     ) -> impl Future<Output = Result<RefFacts, Self::Error>> + Send;
 
     /// Whether every data file that the landed steps of effect `effect` name is there.
@@ -183,22 +220,21 @@ pub trait RecoveryPort: Sync {
         effect: u32,
     ) -> impl Future<Output = Result<bool, Self::Error>> + Send;
 
-    /// Reads, from one manifest version, the branch's state and the rows of the attempt and of its
-    /// operation, hot and cold. For a branch other than main, first whether the incarnation still
-    /// is what its name means.
+    /// Reads, from one manifest version, the branch's state and, for each intent in order, the rows
+    /// of its attempt and of its operation, hot and cold. For a branch other than main, first
+    /// whether the incarnation still is what its name means.
     fn authority(
         &self,
-        intent: &Intent,
-    ) -> impl Future<Output = Result<AuthorityFacts, Self::Error>> + Send;
+        intents: &[&Intent],
+    ) -> impl Future<Output = Result<Vec<AuthorityFacts>, Self::Error>> + Send;
 
-    /// Makes `aborted` durable, with the reason for the audit. To be arbitrated: the attempt has no
-    /// terminal row.
+    /// Makes `aborted` durable for all these attempts, or for none: one manifest commit. To be
+    /// arbitrated: no attempt of them has a terminal row.
     fn record_aborted(
         &self,
         full: &Full,
-        intent: &Intent,
+        aborting: &[Aborting<'_>],
         over: &Pin,
-        reason: &str,
     ) -> impl Future<Output = Result<Recorded, Self::Error>> + Send;
 
     /// Lands an `Append` of no fragments at `read_version + 1` with this transaction, or nothing.
@@ -238,16 +274,14 @@ pub trait RecoveryPort: Sync {
         effect: u32,
     ) -> impl Future<Output = Result<Removal, Self::Error>> + Send;
 
-    /// One manifest commit that moves pins, content ids kept, and, if `complete`, records
-    /// `rolled_back`. No lineage, no new graph head. To be arbitrated: `aborted` is there,
-    /// `rolled_back` is not, and every `from` is the published pin of its table.
+    /// One manifest commit that moves pins, content ids kept, and records `rolled_back` for each
+    /// attempt that is `complete`. No lineage, no new graph head. To be arbitrated, for each attempt:
+    /// `aborted` is there, and a pin that is not `from` any more is left alone.
     fn move_pins(
         &self,
         full: &Full,
-        intent: &Intent,
+        taken_back: &[TakenBack<'_>],
         over: &Pin,
-        moves: &[PinMove],
-        complete: bool,
     ) -> impl Future<Output = Result<Recorded, Self::Error>> + Send;
 
     /// The graph commit of the attempt: `delta`, the lineage of the intent, and `committed`. To be

@@ -7,7 +7,6 @@ use graphwrite_protocol_types::Intent;
 use tracing::field::{Empty, display};
 use tracing::{Span, info_span};
 
-use crate::resolution::Resolution;
 use crate::rule::Rule;
 use crate::wait::Owner;
 
@@ -27,9 +26,9 @@ pub(crate) fn of(intent: &Intent, owner: &Owner) -> Span {
     )
 }
 
-pub(crate) fn ended(span: &Span, rules: &[Rule], resolution: Option<&Resolution>) {
+pub(crate) fn ended(span: &Span, rules: &[Rule], resolution: Option<&'static str>) {
     span.record("rules", display(Names(rules)));
-    span.record("resolution", resolution.map_or("fault", Resolution::name));
+    span.record("resolution", resolution.unwrap_or("fault"));
 }
 
 /// Rules as `TakeBack,Aborted,RolledBack`.

@@ -2,6 +2,7 @@
 
 mod actors;
 mod barrier;
+mod batch;
 mod crash;
 mod cube;
 mod decisions;

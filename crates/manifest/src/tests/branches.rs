@@ -325,8 +325,8 @@ async fn an_attempt_is_aborted_and_rolled_back_on_its_branch_and_nowhere_else() 
     let base = branch.known_state();
     let write = world.write(&base).writes(table(1));
     let _ = branch.publish(write.abort(), &base).await.unwrap();
-    let (id, moves) = (write.intent.attempt, Vec::new());
-    let settled = Transition::MovePins { attempt: id, moves, rolled_back: true };
+    let id = write.intent.attempt;
+    let settled = move_pins_of(id, Vec::new(), true);
     let _ = branch.publish(settled, &branch.known_state()).await.unwrap();
     let outcome = branch.known_state().outcome_of_attempt(id).await.unwrap().unwrap();
     assert_eq!(outcome.kind, OutcomeKind::RolledBack);

@@ -5,7 +5,7 @@ use crate::*;
 
 async fn terminal_rows(world: &World, write: &Write) -> Vec<OutcomeRow> {
     let state = world.open().await.known_state();
-    state.hot().outcomes_of(write.intent.attempt, None).cloned().collect()
+    hot_rows_of(&state, write.intent.attempt)
 }
 
 fn decided(outcome: PublishOutcome) -> OutcomeRow {

@@ -33,7 +33,7 @@ fn fates(outcome: &PublishOutcome) -> Vec<PinFate> {
 }
 
 fn move_pins(write: &Write, moves: Vec<PinMove>, rolled_back: bool) -> Transition<'static> {
-    Transition::MovePins { attempt: write.intent.attempt, moves, rolled_back }
+    move_pins_of(write.intent.attempt, moves, rolled_back)
 }
 
 #[tokio::test]
@@ -96,8 +96,8 @@ async fn two_recoverers_write_one_rolled_back_row() {
     let versions = [first.unwrap().state().version(), second.unwrap().state().version()];
     assert_eq!(versions, [base.version() + 1; 2]);
     let state = world.open().await.known_state();
-    let rows = state.hot().outcomes_of(write.intent.attempt, None);
-    assert_eq!(rows.filter(|row| row.kind == OutcomeKind::RolledBack).count(), 1);
+    let rows = hot_rows_of(&state, write.intent.attempt);
+    assert_eq!(rows.iter().filter(|row| row.kind == OutcomeKind::RolledBack).count(), 1);
 }
 
 #[tokio::test]

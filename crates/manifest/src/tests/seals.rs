@@ -3,6 +3,7 @@
 use graphwrite_protocol_types::ProcessInstanceId;
 
 use super::world::*;
+use crate::hot::Concerned;
 use crate::*;
 
 fn sealed(outcome: PublishOutcome) -> OutcomeRow {
@@ -16,8 +17,9 @@ fn sealed(outcome: PublishOutcome) -> OutcomeRow {
 async fn deciding_rows(world: &World, name: &str) -> Vec<OutcomeRow> {
     let state = world.open().await.known_state();
     let name = operation(name);
-    let cold = state.cold_outcomes(state.cold_ids(), attempt(0), Some(&name)).await.unwrap();
-    let hot = state.hot().outcomes_of(attempt(0), Some(&name)).cloned();
+    let asked = Concerned::one(attempt(0), Some(&name));
+    let cold = state.cold_outcomes(state.cold_ids(), &asked).await.unwrap();
+    let hot = state.hot().outcomes_of(&asked).cloned();
     cold.into_iter().chain(hot).filter(OutcomeRow::decides_operation).collect()
 }
 
@@ -151,8 +153,7 @@ async fn an_attempt_of_a_sealed_operation_can_be_aborted_and_the_seal_still_answ
     sealed(manifest.publish(seal("import", 1 << 80), &base).await.unwrap());
     let aborted = manifest.publish(write.abort(), &base).await.unwrap();
     let PublishOutcome::Aborted { state, .. } = aborted else { panic!("{aborted:?}") };
-    let moves =
-        Transition::MovePins { attempt: write.intent.attempt, moves: vec![], rolled_back: true };
+    let moves = move_pins_of(write.intent.attempt, vec![], true);
     let state = manifest.publish(moves, &state).await.unwrap().state().clone();
     let row = state.outcome_of_operation(&operation("import")).await.unwrap().unwrap();
     assert_eq!(row.attempt, attempt(1 << 80), "younger rows of attempts do not hide it");
@@ -164,8 +165,7 @@ async fn a_seal_takes_nothing_back() {
     let manifest = world.open().await;
     let base = manifest.known_state();
     sealed(manifest.publish(seal("import", 1 << 80), &base).await.unwrap());
-    let moves =
-        Transition::MovePins { attempt: attempt(1 << 80), moves: vec![], rolled_back: true };
+    let moves = move_pins_of(attempt(1 << 80), vec![], true);
     let refused = manifest.publish(moves, &manifest.known_state()).await.unwrap_err();
     let invalid = InvalidTransition::NotAborted { attempt: attempt(1 << 80) };
     assert!(matches!(&refused, ManifestError::Invalid(found) if *found == invalid), "{refused}");

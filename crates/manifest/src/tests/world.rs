@@ -10,6 +10,7 @@ use graphwrite_schema::{
 };
 use graphwrite_substrate::{MemoryStorage, Store};
 
+use crate::hot::Concerned;
 use crate::*;
 
 /// A clock and a source of ids that only count, so that every run is the same.
@@ -251,13 +252,7 @@ impl Write {
     }
 
     pub(super) fn abort(&self) -> Transition<'static> {
-        Transition::Abort {
-            attempt: self.intent.attempt,
-            operation: self.intent.operation.clone(),
-            request: self.intent.request,
-            by: ProcessInstanceId::from_u128(99),
-            reason: "its owner died".to_owned(),
-        }
+        abort_all([self])
     }
 
     pub(super) fn roll_forward(&self, by: u128) -> Transition<'_> {
@@ -275,6 +270,40 @@ impl Write {
             other => panic!("not committed: {other:?}"),
         }
     }
+}
+
+/// The abort of several attempts at once.
+pub(super) fn abort_all<'a>(writes: impl IntoIterator<Item = &'a Write>) -> Transition<'static> {
+    let aborted = |write: &Write| AbortedAttempt {
+        attempt: write.intent.attempt,
+        operation: write.intent.operation.clone(),
+        request: write.intent.request,
+        reason: "its owner died".to_owned(),
+    };
+    let attempts = writes.into_iter().map(aborted).collect();
+    Transition::Abort { attempts, by: ProcessInstanceId::from_u128(99) }
+}
+
+/// What the manifest follows of the compensation of one attempt.
+pub(super) fn compensated(
+    attempt: AttemptId,
+    moves: Vec<PinMove>,
+    rolled_back: bool,
+) -> CompensatedAttempt {
+    CompensatedAttempt { attempt, moves, rolled_back }
+}
+
+pub(super) fn move_pins_of(
+    attempt: AttemptId,
+    moves: Vec<PinMove>,
+    rolled_back: bool,
+) -> Transition<'static> {
+    Transition::MovePins { attempts: vec![compensated(attempt, moves, rolled_back)] }
+}
+
+/// The hot outcome rows of an attempt.
+pub(super) fn hot_rows_of(state: &ManifestState, attempt: AttemptId) -> Vec<OutcomeRow> {
+    state.hot().outcomes_of(&Concerned::one(attempt, None)).cloned().collect()
 }
 
 /// A seal of an operation under an id of its own.

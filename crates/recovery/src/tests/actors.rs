@@ -70,6 +70,8 @@ pub(crate) fn recoverer<'a>(port: &'a ModelPort, intent: &'a Intent, defect: Def
         let (mode, waits) = (full(), impatient());
         let mut interpreter = Interpreter::new(port, &mode, &waits);
         interpreter.defect = defect;
+        // One call at a time, so that a schedule may switch after each.
+        interpreter.width = 1;
         match interpreter.resolve(intent, &RecordSet::default(), &dead()).await {
             Ok(resolution) => Said::Resolved(resolution),
             Err(Died) => Said::Died,
@@ -118,7 +120,8 @@ pub(crate) fn careful_writer<'a>(
             Err(Died) => return Said::Died,
         };
         let (mode, waits) = (full(), WaitRules::default());
-        let interpreter = Interpreter::new(port, &mode, &waits);
+        let mut interpreter = Interpreter::new(port, &mode, &waits);
+        interpreter.width = 1;
         let owner = Owner::OwnStopped { steps };
         match interpreter.resolve(intent, &RecordSet::default(), &owner).await {
             Ok(resolution) => Said::Resolved(resolution),

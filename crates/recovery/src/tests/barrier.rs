@@ -117,7 +117,7 @@ fn patience_ends_when_the_owner_has_been_silent_for_too_long() {
 fn an_aborted_attempt_is_taken_back_without_waiting_for_its_owner() {
     let start = half_landed();
     let world = share(&start.world);
-    let aborted = Change::Aborted { over: 12, by: tx("abort") };
+    let aborted = Change::Aborted { over: 12, by: tx("abort"), attempts: vec![attempt()] };
     world.lock().unwrap().apply(&start.intent, &aborted).unwrap();
     let port = ModelPort::new(&world, 5, Fault::None);
     let (mode, local, waits) = (full(), Elsewhere::default(), WaitRules::default());

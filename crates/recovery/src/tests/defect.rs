@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use graphwrite_protocol_types::Intent;
 
 use crate::facts::AttemptOutcome;
-use crate::look::{Look, gather, judged, look};
+use crate::look::{Look, Looks, Subject, gather, judged, judged_one, look_at};
 use crate::port::RecoveryPort;
-use crate::wait::{Owner, WaitRules};
+use crate::wait::WaitRules;
 use crate::{CompensationStep, Decision, Standing};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,29 +22,34 @@ pub(crate) enum Defect {
 }
 
 impl Defect {
-    pub(crate) async fn look<P: RecoveryPort>(
+    pub(crate) async fn look_at<P: RecoveryPort>(
         self,
         port: &P,
-        intent: &Intent,
-        owner: &Owner,
+        subjects: &[Subject<'_>],
         waits: &WaitRules,
-    ) -> Result<Look, P::Error> {
+        width: usize,
+    ) -> Result<Looks<P::Error>, P::Error> {
+        if self == Self::AuthorityFirst {
+            let intents: Vec<&Intent> = subjects.iter().map(|(intent, _)| *intent).collect();
+            let authority = port.authority(&intents).await?;
+            let gathered = gather(port, &intents, width).await;
+            return Ok(judged(subjects, waits, gathered, authority));
+        }
+        let mut looks = look_at(port, subjects, waits, width).await?;
+        for (subject, look) in subjects.iter().zip(&mut looks.looks) {
+            *look = look.take().map(|look| self.distorted(*subject, waits, look));
+        }
+        Ok(looks)
+    }
+
+    fn distorted(self, subject: Subject<'_>, waits: &WaitRules, mut seen: Look) -> Look {
         match self {
-            Self::None => look(port, intent, owner, waits).await,
-            Self::NoFence => Ok(without_fences(look(port, intent, owner, waits).await?, intent)),
-            Self::AuthorityFirst => {
-                let authority = port.authority(intent).await?;
-                let found = gather(port, intent).await?;
-                Ok(judged(intent, owner, waits, found, authority))
+            Self::NoFence => without_fences(seen, subject.0),
+            Self::NoAbortedRow if seen.judgement.decision == Decision::Abort => {
+                seen.authority.outcome = AttemptOutcome::Aborted;
+                judged_one(subject, waits, seen.found, seen.authority)
             }
-            Self::NoAbortedRow => {
-                let mut seen = look(port, intent, owner, waits).await?;
-                if seen.judgement.decision == Decision::Abort {
-                    seen.authority.outcome = AttemptOutcome::Aborted;
-                    seen = judged(intent, owner, waits, seen.found, seen.authority);
-                }
-                Ok(seen)
-            }
+            Self::None | Self::AuthorityFirst | Self::NoAbortedRow => seen,
         }
     }
 }

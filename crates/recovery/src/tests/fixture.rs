@@ -108,7 +108,10 @@ fn steps(attempt: AttemptId, index: u32, first: u64, count: u32) -> Vec<PlannedS
 
 /// An effect of `kind` on table `index + 1`.
 pub(crate) fn effect(attempt: AttemptId, index: u32, kind: EffectKind) -> Effect {
-    let number = u64::from(index) + 1;
+    effect_on(attempt, index, kind, u64::from(index) + 1)
+}
+
+fn effect_on(attempt: AttemptId, index: u32, kind: EffectKind, number: u64) -> Effect {
     let main =
         |path| EffectTarget { identity: table(number), path, physical_ref: PhysicalRef::Main };
     let existing = main(old_path(number));
@@ -170,8 +173,20 @@ pub(crate) fn owner_record() -> OwnerRecord {
 
 /// An intent of `attempt` with one effect of each kind, on tables 1, 2, 3.. in that order.
 pub(crate) fn intent_of(attempt: AttemptId, kinds: &[EffectKind], base: &BaseView) -> Intent {
-    let effects: Vec<Effect> =
-        (0..).zip(kinds).map(|(index, kind)| effect(attempt, index, *kind)).collect();
+    let targets: Vec<_> = kinds.iter().copied().zip(1..).collect();
+    intent_on(attempt, &targets, base)
+}
+
+/// An intent of `attempt` with an effect of each kind on the table of that number.
+pub(crate) fn intent_on(
+    attempt: AttemptId,
+    targets: &[(EffectKind, u64)],
+    base: &BaseView,
+) -> Intent {
+    let effects: Vec<Effect> = (0..)
+        .zip(targets)
+        .map(|(index, (kind, number))| effect_on(attempt, index, *kind, *number))
+        .collect();
     let mut read_set = ReadSet::new(base);
     for effect in &effects {
         read_set.add_table(base, effect.target.identity, Access::Written);
@@ -194,7 +209,7 @@ pub(crate) fn intent_of(attempt: AttemptId, kinds: &[EffectKind], base: &BaseVie
             message: None,
             tables: Vec::new(),
         },
-        recovery: RecoveryPlan::for_kinds(kinds.iter().copied()),
+        recovery: RecoveryPlan::for_kinds(targets.iter().map(|(kind, _)| *kind)),
         owner: owner_record(),
         armed_at_unix_us: 17,
     }

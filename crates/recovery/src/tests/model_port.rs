@@ -1,7 +1,7 @@
 //! The port over the simulated store. Every call gives up its turn once, so that a scheduler decides
 //! who acts next; durable changes are counted, and one of them can go wrong.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -9,7 +9,7 @@ use std::task::Poll;
 
 use graphwrite_protocol_types::*;
 
-use super::world::{Change, World, key};
+use super::world::{Change, Compensated, World};
 use crate::facts::SlotFacts;
 use crate::*;
 
@@ -53,6 +53,14 @@ pub(crate) struct ModelPort {
     clock_ms: AtomicU64,
     late: Mutex<Vec<(usize, Intent, Change)>>,
     pub(crate) reached: Mutex<Vec<Failpoint>>,
+    /// Every read of a ref, in order.
+    pub(crate) observed: Mutex<Vec<RefName>>,
+    /// How often the manifest was read.
+    pub(crate) authorities: AtomicUsize,
+    /// How often the manifest was to be changed.
+    pub(crate) manifest_changes: AtomicUsize,
+    /// Datasets whose reads fail as a transport does.
+    pub(crate) failing: BTreeSet<DatasetPath>,
 }
 
 impl ModelPort {
@@ -69,6 +77,10 @@ impl ModelPort {
             clock_ms: AtomicU64::new(0),
             late: Mutex::new(Vec::new()),
             reached: Mutex::new(Vec::new()),
+            observed: Mutex::new(Vec::new()),
+            authorities: AtomicUsize::new(0),
+            manifest_changes: AtomicUsize::new(0),
+            failing: BTreeSet::new(),
         }
     }
 
@@ -79,8 +91,10 @@ impl ModelPort {
     /// Lets others act, then goes on, if still alive.
     pub(crate) async fn turn(&self) -> Result<(), Died> {
         let mut yielded = false;
-        poll_fn(|_| {
+        poll_fn(|context| {
             let ready = std::mem::replace(&mut yielded, true);
+            // Calls that are made side by side are polled only when woken.
+            context.waker().wake_by_ref();
             if ready { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
@@ -130,6 +144,7 @@ impl ModelPort {
     }
 
     async fn manifest(&self, intent: &Intent, change: Change) -> Result<Recorded, Died> {
+        self.manifest_changes.fetch_add(1, Ordering::Relaxed);
         Ok(match self.durable(intent, change).await? {
             Answer::Landed => Recorded::Landed(self.lock().view.manifest.clone()),
             Answer::Refused(_) => Recorded::Lost,
@@ -153,20 +168,20 @@ impl ModelPort {
         })
     }
 
-    fn slots(&self, effect: &Effect) -> RefFacts {
+    fn slots(&self, of: &RefName, slots: &BTreeSet<u64>) -> RefFacts {
         let world = self.lock();
-        if world.unreadable.contains(&effect.target.path) {
+        if world.unreadable.contains(&of.path) {
             return RefFacts::Unreadable { reason: "input/output error".into() };
         }
-        let Some(line) = world.lines.get(&key(effect)) else { return RefFacts::Absent };
+        let key = (of.path.clone(), of.physical_ref.clone());
+        let Some(line) = world.lines.get(&key) else { return RefFacts::Absent };
         let pin = |version: u64| {
             let found = line.get(version)?;
             Some(Pin { version, tx_uuid: found.tx.clone() })
         };
-        let slots: BTreeMap<u64, SlotFacts> = slots_to_observe(effect)
-            .into_iter()
-            .flatten()
-            .filter_map(|version| Some((version, SlotFacts::Taken(pin(version)?.tx_uuid))))
+        let slots: BTreeMap<u64, SlotFacts> = slots
+            .iter()
+            .filter_map(|version| Some((*version, SlotFacts::Taken(pin(*version)?.tx_uuid))))
             .collect();
         RefFacts::Present { head: pin(line.head()).expect("a head"), slots }
     }
@@ -212,9 +227,13 @@ impl RecoveryPort for ModelPort {
         Ok(confirm.map_or(ConfirmFacts::Missing, ConfirmFacts::Present))
     }
 
-    async fn observe(&self, intent: &Intent, effect: u32) -> Result<RefFacts, Died> {
+    async fn observe(&self, of: &RefName, slots: &BTreeSet<u64>) -> Result<RefFacts, Died> {
         self.turn().await?;
-        Ok(self.slots(&intent.effects[effect as usize]))
+        self.observed.lock().expect("not poisoned").push(of.clone());
+        if self.failing.contains(&of.path) {
+            return Err(Died);
+        }
+        Ok(self.slots(of, slots))
     }
 
     async fn data_files_exist(&self, _: &Intent, _: u32) -> Result<bool, Died> {
@@ -222,29 +241,36 @@ impl RecoveryPort for ModelPort {
         Ok(!self.lock().files_missing)
     }
 
-    async fn authority(&self, intent: &Intent) -> Result<AuthorityFacts, Died> {
+    async fn authority(&self, intents: &[&Intent]) -> Result<Vec<AuthorityFacts>, Died> {
         self.turn().await?;
+        self.authorities.fetch_add(1, Ordering::Relaxed);
         let world = self.lock();
-        let authority = if world.branch_gone {
-            Authority::BranchGone
-        } else {
-            Authority::Branch(Box::new(world.view.clone()))
+        let facts = |intent: &&Intent| {
+            let authority = if world.branch_gone {
+                Authority::BranchGone
+            } else {
+                Authority::Branch(Box::new(world.view.clone()))
+            };
+            let outcome = world.outcome.get(&intent.attempt).copied();
+            let outcome = outcome.unwrap_or(AttemptOutcome::None);
+            AuthorityFacts { authority, outcome, operation: world.operation }
         };
-        let outcome = world.outcome.get(&intent.attempt).copied();
-        let outcome = outcome.unwrap_or(AttemptOutcome::None);
-        Ok(AuthorityFacts { authority, outcome, operation: world.operation })
+        Ok(intents.iter().map(facts).collect())
     }
 
     async fn record_aborted(
         &self,
         _: &Full,
-        intent: &Intent,
+        aborting: &[Aborting<'_>],
         over: &Pin,
-        reason: &str,
     ) -> Result<Recorded, Died> {
-        assert_ne!(reason, "nothing", "a complete attempt is aborted");
-        let by = self.nonce(intent.attempt);
-        self.manifest(intent, Change::Aborted { over: over.version, by }).await
+        for aborted in aborting {
+            assert_ne!(aborted.reason, "nothing", "a complete attempt is aborted");
+        }
+        let first = aborting[0].intent;
+        let attempts = aborting.iter().map(|aborted| aborted.intent.attempt).collect();
+        let (over, by) = (over.version, self.nonce(first.attempt));
+        self.manifest(first, Change::Aborted { over, by, attempts }).await
     }
 
     async fn fence(
@@ -288,13 +314,18 @@ impl RecoveryPort for ModelPort {
     async fn move_pins(
         &self,
         _: &Full,
-        intent: &Intent,
+        taken_back: &[TakenBack<'_>],
         over: &Pin,
-        moves: &[PinMove],
-        complete: bool,
     ) -> Result<Recorded, Died> {
-        let (over, moves, by) = (over.version, moves.to_vec(), self.nonce(intent.attempt));
-        self.manifest(intent, Change::MovePins { over, moves, complete, by }).await
+        let first = taken_back[0].intent;
+        let compensated = taken_back.iter().map(|of| Compensated {
+            attempt: of.intent.attempt,
+            moves: of.moves.to_vec(),
+            complete: of.complete,
+        });
+        let (over, by) = (over.version, self.nonce(first.attempt));
+        let change = Change::MovePins { over, by, compensated: compensated.collect() };
+        self.manifest(first, change).await
     }
 
     async fn publish(

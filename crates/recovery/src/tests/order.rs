@@ -19,9 +19,9 @@ fn observer<'a>(
     seen: &'a Mutex<Option<Look>>,
 ) -> Actor<'a> {
     Box::pin(async move {
-        let waits = WaitRules::default();
-        let looked = defect.look(port, intent, &dead(), &waits).await;
-        *seen.lock().unwrap() = looked.ok();
+        let (waits, owner) = (WaitRules::default(), dead());
+        let looked = defect.look_at(port, &[(intent, &owner)], &waits, 1).await;
+        *seen.lock().unwrap() = looked.ok().and_then(|looks| looks.looks.into_iter().next()?);
         Said::Done
     })
 }

@@ -79,7 +79,9 @@ fn an_explanation_says_what_was_found_and_what_is_next() {
     let world = share(&start.world);
     let port = ModelPort::new(&world, 5, Fault::None);
     let waits = WaitRules::default();
-    let found = block_on(look(&port, &start.intent, &dead(), &waits)).unwrap();
+    let owner = dead();
+    let looks = block_on(look_at(&port, &[(&start.intent, &owner)], &waits, 1)).unwrap();
+    let found = looks.looks.into_iter().flatten().next().unwrap();
     let records = RecordSet { intent: true, age_ms: 1_500, ..RecordSet::default() };
     insta::assert_debug_snapshot!(explain(&start.intent, &records, &dead(), &found));
 }

@@ -44,12 +44,20 @@ pub(crate) enum Change {
     Fence { effect: usize, read_version: u64, tx: TxUuid },
     Restore { effect: usize, to: u64, read_version: u64, tx: TxUuid },
     Remove { effect: usize },
-    Aborted { over: u64, by: TxUuid },
-    MovePins { over: u64, moves: Vec<PinMove>, complete: bool, by: TxUuid },
+    Aborted { over: u64, by: TxUuid, attempts: Vec<AttemptId> },
+    MovePins { over: u64, by: TxUuid, compensated: Vec<Compensated> },
     Publish { over: u64, delta: ManifestDelta, by: TxUuid },
     Confirm(Confirm),
     Delete(AttemptId),
     Audit,
+}
+
+/// What the manifest follows of one attempt that is taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Compensated {
+    pub(crate) attempt: AttemptId,
+    pub(crate) moves: Vec<PinMove>,
+    pub(crate) complete: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,10 +137,8 @@ impl World {
                 self.lines.remove(&key(effect(at)));
                 Ok(())
             }
-            Change::Aborted { over, by } => self.record_aborted(intent, *over, by),
-            Change::MovePins { over, moves, complete, by } => {
-                self.move_pins(intent, *over, moves, *complete, by)
-            }
+            Change::Aborted { over, by, attempts } => self.record_aborted(attempts, *over, by),
+            Change::MovePins { over, by, compensated } => self.move_pins(compensated, *over, by),
             Change::Publish { over, delta, by } => self.publish(intent, *over, delta, by),
             Change::Confirm(confirm) => {
                 let records = self.records.entry(intent.attempt).or_insert(Records {
@@ -209,36 +215,45 @@ impl World {
 
     fn record_aborted(
         &mut self,
-        intent: &Intent,
+        attempts: &[AttemptId],
         over: u64,
         by: &TxUuid,
     ) -> Result<(), Option<TxUuid>> {
         self.take_manifest_slot(over, by)?;
-        self.outcome.insert(intent.attempt, AttemptOutcome::Aborted);
-        self.history.push("aborted");
+        for attempt in attempts {
+            self.decide(*attempt, AttemptOutcome::Aborted);
+            self.history.push("aborted");
+        }
         Ok(())
+    }
+
+    /// K2: an attempt has one terminal row at most.
+    fn decide(&mut self, attempt: AttemptId, outcome: AttemptOutcome) {
+        if let Some(before) = self.outcome.insert(attempt, outcome) {
+            self.violations.push(format!("{attempt} is {before:?} and then {outcome:?}"));
+        }
     }
 
     fn move_pins(
         &mut self,
-        intent: &Intent,
+        compensated: &[Compensated],
         over: u64,
-        moves: &[PinMove],
-        complete: bool,
         by: &TxUuid,
     ) -> Result<(), Option<TxUuid>> {
         self.take_manifest_slot(over, by)?;
-        for moved in moves {
-            match self.view.heads.get_mut(&moved.identity) {
-                Some(TableHeadToken::Live(head)) if head.pin == moved.from => {
-                    head.pin = moved.to.clone();
+        for Compensated { attempt, moves, complete } in compensated {
+            for moved in moves {
+                match self.view.heads.get_mut(&moved.identity) {
+                    Some(TableHeadToken::Live(head)) if head.pin == moved.from => {
+                        head.pin = moved.to.clone();
+                    }
+                    _ => self.violations.push("a pin is moved that is not the pre-state".into()),
                 }
-                _ => self.violations.push("a pin is moved that is not the pre-state".into()),
             }
-        }
-        if complete {
-            self.outcome.insert(intent.attempt, AttemptOutcome::RolledBack);
-            self.history.push("rolled_back");
+            if *complete {
+                self.outcome.insert(*attempt, AttemptOutcome::RolledBack);
+                self.history.push("rolled_back");
+            }
         }
         Ok(())
     }
@@ -255,7 +270,7 @@ impl World {
             self.view.heads.insert(change.identity, published(change));
         }
         let commit = intent.lineage.commit;
-        self.outcome.insert(intent.attempt, AttemptOutcome::Committed { commit });
+        self.decide(intent.attempt, AttemptOutcome::Committed { commit });
         self.history.push("committed");
         Ok(())
     }
