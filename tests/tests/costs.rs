@@ -5,7 +5,7 @@
 mod quiet;
 mod scene;
 mod table;
-mod waves;
+pub(crate) mod waves;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,7 @@ use table::{Costs, differences};
 
 /// Where [`measure`] leaves what it has found, if this process is the one that measures. It has a
 /// process of its own: that nothing runs can be seen of a whole process only.
-const TO: &str = "GRAPHWRITE_COSTS_TO";
+pub(crate) const TO: &str = "GRAPHWRITE_COSTS_TO";
 const PAGE: &str = "costs.md";
 const COUNTS: &str = "counts.txt";
 const WAVES: &str = "waves.txt";

@@ -43,6 +43,8 @@ usage: cargo xtask <command>
   bench --counts [--waves]
                        what the common operations ask of the storage, as docs/costs.md has it: requests,
                        bytes, round trips; --waves lists every request of every round trip instead
+  bench --recovery     a thousand attempts of dead owners ended by one recovery: commits, requests,
+                       round trips, and time for each
   bench --memory       a million rows loaded in 256 MiB: prints the peak of the process and the seconds
   cargo <arguments>    cargo itself, with the same protoc (and so the same artifacts) as above
   help                 this text";
@@ -75,6 +77,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         ["audit-entrypoints", rest @ ..] => audit_entrypoints(rest),
         ["bench", "--counts"] => bench::run(&Workspace::open()?, bench::Shown::Page),
         ["bench", "--counts", "--waves"] => bench::run(&Workspace::open()?, bench::Shown::Waves),
+        ["bench", "--recovery"] => bench::run(&Workspace::open()?, bench::Shown::Recovery),
         ["cargo", rest @ ..] => Workspace::open()?.cargo(rest),
         other => Err(Failure::Usage(other.join(" "))),
     }

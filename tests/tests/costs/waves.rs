@@ -12,11 +12,11 @@ use parking_lot::Mutex;
 use super::quiet::quiet;
 
 /// The requests that were answered together.
-pub(super) type Wave = Vec<Operation>;
+pub(crate) type Wave = Vec<Operation>;
 
 /// Counts waves while it is told to, and lets everything pass otherwise.
 #[derive(Debug, Clone)]
-pub(super) struct Waves(Arc<Shared>);
+pub(crate) struct Waves(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -27,13 +27,13 @@ struct Shared {
 
 /// Ends the thread that releases, when it is dropped.
 #[derive(Debug)]
-pub(super) struct Releaser {
+pub(crate) struct Releaser {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// A client of the same storage whose requests can be held in waves.
-pub(super) fn in_waves(store: &Store) -> (Store, Waves, Releaser) {
+pub(crate) fn in_waves(store: &Store) -> (Store, Waves, Releaser) {
     let shared = Arc::new(Shared::default());
     let selects = Arc::clone(&shared);
     let (store, requests) = store.holding(move |_| selects.holding.load(Ordering::SeqCst));
@@ -45,23 +45,23 @@ pub(super) fn in_waves(store: &Store) -> (Store, Waves, Releaser) {
 
 impl Waves {
     /// From here on requests are held.
-    pub(super) fn hold(&self, releaser: &Releaser) {
+    pub(crate) fn hold(&self, releaser: &Releaser) {
         self.0.holding.store(true, Ordering::SeqCst);
         releaser.wake();
     }
 
     /// What comes now passes; what is held is still released.
-    pub(super) fn let_pass(&self) {
+    pub(crate) fn let_pass(&self) {
         self.0.holding.store(false, Ordering::SeqCst);
     }
 
     /// Waves so far.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.0.released.lock().len()
     }
 
     /// The waves after the first `count`.
-    pub(super) fn since(&self, count: usize) -> Vec<Wave> {
+    pub(crate) fn since(&self, count: usize) -> Vec<Wave> {
         self.0.released.lock().split_off(count)
     }
 }
