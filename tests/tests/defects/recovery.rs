@@ -114,8 +114,14 @@ async fn history_goes_on_under_a_look(stage: &Stage) -> Result<(), Complaint> {
     assert!(heard.receipt().is_some(), "{heard:?}");
     upsert(&open_impatient(&store).await, stage, "other").await?;
     first.release();
-    drop(reads);
+    // The tables are read side by side.
+    let releasing = tokio::spawn(async move {
+        while let Some(held) = reads.next().await {
+            held.release();
+        }
+    });
     let seen = looking.await.expect("the onlooker ends");
+    releasing.abort();
     assert_eq!(seen.len(), 1, "{seen:#?}");
     // It committed before anything above its steps was there.
     if seen[0].decision != "finalize" {
