@@ -1,13 +1,24 @@
 //! Crashes at every durable operation: what is left is recovered by a fresh process and judged.
 
 mod blind;
-mod depth;
+mod cells;
+mod deep;
 mod harness;
 mod init;
 pub(crate) mod log;
 mod matrix;
+mod memo;
 pub(crate) mod mutations;
+pub(crate) mod paused;
+mod pending;
+mod place;
+mod protocol;
+mod readers;
+mod registry;
+mod report;
 mod resend;
 pub(crate) mod scenario;
+mod subject;
+mod verdict;
 
 pub(crate) use matrix::{at, at_nth};

@@ -28,3 +28,5 @@ mod site;
 mod storage;
 mod travel;
 mod zombie;
+
+pub(crate) use program::command;

@@ -6,6 +6,7 @@
 
 mod audit;
 mod bench;
+mod crash_matrix;
 mod demo;
 mod failure;
 mod finding;
@@ -46,6 +47,12 @@ usage: cargo xtask <command>
   bench --recovery     a thousand attempts of dead owners ended by one recovery: commits, requests,
                        round trips, and time for each
   bench --memory       a million rows loaded in 256 MiB: prints the peak of the process and the seconds
+  crash-matrix [--entry <name>] [--full] [--json]
+                       every durable operation of every entry point crashed, cut off from its answer,
+                       late, and paused; --full also crashes the recoveries of every scenario
+  crash-matrix --cell <id>
+                       one cell of it again
+  crash-matrix --page  its cells counted, not run; the counts go into docs/crash-matrix.md
   cargo <arguments>    cargo itself, with the same protoc (and so the same artifacts) as above
   help                 this text";
 
@@ -78,6 +85,10 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         ["bench", "--counts"] => bench::run(&Workspace::open()?, bench::Shown::Page),
         ["bench", "--counts", "--waves"] => bench::run(&Workspace::open()?, bench::Shown::Waves),
         ["bench", "--recovery"] => bench::run(&Workspace::open()?, bench::Shown::Recovery),
+        ["crash-matrix", rest @ ..] => {
+            let options = crash_matrix::Options::parse(rest)?;
+            crash_matrix::run(&Workspace::open()?, &options)
+        }
         ["cargo", rest @ ..] => Workspace::open()?.cargo(rest),
         other => Err(Failure::Usage(other.join(" "))),
     }

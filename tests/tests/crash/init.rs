@@ -1,11 +1,10 @@
-//! Crashes of `create`: at every durable operation there is a complete graph or none, and none is
-//! no obstacle to the next try.
+//! Crashes of `create` beside the cells of the matrix: its steps may also come late when nobody has
+//! made a graph meanwhile.
 
-use graphwrite_coordinator::{CreateError, Graph, InitError, MemoryStorage, OpenError, Store};
-use graphwrite_protocol_types::Answer;
+use graphwrite_coordinator::{CreateError, Graph, MemoryStorage, OpenError, Store};
 use graphwrite_substrate::{Fault, FaultHandle};
 
-use super::matrix::{FATES, at};
+use super::matrix::at;
 use super::scenario::TWO_FIRST_APPEND;
 use crate::judge::{Case, Heard, Reference, judge};
 use crate::world::{create, own_process, schema};
@@ -45,46 +44,17 @@ async fn crashed(k: u64, fault: Fault) -> (Store, FaultHandle, Result<Graph, Cre
 
 #[tokio::test]
 async fn a_creation_that_stops_anywhere_leaves_a_graph_or_room_for_one() {
-    let count = operations().await;
-    assert!(count > 0, "there is nothing to crash at");
     let (mut graphs, mut rooms) = (0, 0);
-    for k in 1..=count {
-        for fault in FATES {
-            let (store, _, answer) = crashed(k, fault).await;
-            let opened = open(&store).await;
-            match &answer {
-                Ok(_) => assert!(opened.is_ok(), "{fault:?} at {k}: acknowledged, and not there"),
-                Err(error) if error.had_no_effect() => {
-                    assert!(opened.is_err(), "{fault:?} at {k}: refused, and there: {error}");
-                }
-                Err(_) => {}
-            }
-            if opened.is_ok() {
-                graphs += 1;
-                let again = init(&store.reopened()).await.unwrap_err();
-                let taken = matches!(again, CreateError::Init(InitError::AlreadyExists { .. }));
-                assert!(taken, "{fault:?} at {k}: {again}");
-            } else {
-                rooms += 1;
-                assert!(matches!(opened, Err(OpenError::NotAGraph { .. })), "{opened:?}");
-                create(&store.reopened()).await;
-            }
-            assert_empty_graph(&store).await;
+    for k in 1..=operations().await {
+        let (store, faults, _) = crashed(k, Fault::DieAfter).await;
+        assert!(faults.is_dead());
+        match open(&store).await {
+            Ok(_) => graphs += 1,
+            Err(OpenError::NotAGraph { .. }) => rooms += 1,
+            Err(error) => panic!("at {k}: {error}"),
         }
     }
     assert!(graphs > 0 && rooms > 0, "both ends are reached: {graphs}, {rooms}");
-}
-
-#[tokio::test]
-async fn a_step_of_a_dead_creation_that_comes_late_does_not_touch_the_graph_made_meanwhile() {
-    for k in 1..=operations().await {
-        let (store, faults, _) = crashed(k, Fault::LateDead).await;
-        let made = create(&store.reopened()).await;
-        let domain = made.status().await.unwrap().domain;
-        assert_eq!(faults.release_late().await, 1);
-        assert_eq!(open(&store).await.unwrap().status().await.unwrap().domain, domain);
-        assert_empty_graph(&store).await;
-    }
 }
 
 #[tokio::test]

@@ -1,129 +1,77 @@
-//! The protocol, read off the operation log: what a write and a recovery do, and in which order
-//! (RFC-022 section 3: no effect without a durable intent, one commit, records go last).
+//! The protocol, read off the operation log: what a workflow does, and in which order (RFC-022 section
+//! 3: no effect without a durable intent, one commit, records go last). It must not know what the
+//! storage holds.
 
 use std::collections::BTreeSet;
 
-use graphwrite_coordinator::{
-    BarrierOutcome, Graph, LoadRequest, MemoryStorage, RecoverMode, RecoverRequest, Store,
-};
+use graphwrite_coordinator::{MemoryStorage, RecoverMode, Store};
 use graphwrite_substrate::{Fault, Operation, OperationKind, OperationLog};
 
-use super::matrix::at_nth;
-use super::scenario::{
-    MIXED_APPEND, MIXED_UPSERT, Stage, THREE_APPEND, THREE_UPSERT, TWO_EXISTING_APPEND,
-    TWO_EXISTING_UPSERT, TWO_FIRST_APPEND, TWO_FIRST_UPSERT,
-};
-use crate::judge::{impatient, open_impatient};
-use crate::world::{input, own_process};
+use super::pending::Pending;
+use super::subject::{Act, Scene};
+use crate::judge::{Complaint, Promise};
 
-#[tokio::test]
-async fn a_load_arms_commits_each_table_once_publishes_once_and_tidies_last() {
-    let scenarios = [
-        TWO_EXISTING_APPEND,
-        TWO_EXISTING_UPSERT,
-        TWO_FIRST_APPEND,
-        TWO_FIRST_UPSERT,
-        MIXED_APPEND,
-        MIXED_UPSERT,
-        THREE_APPEND,
-        THREE_UPSERT,
-    ];
-    for scenario in scenarios {
-        let stage = Stage::of(scenario).await;
-        let existing = datasets(&stage.base).await;
-        let log = stage.operations().await;
-        if let Err(broken) = check_write(&log, scenario.tables.len(), &existing) {
-            panic!("{}: {broken}", scenario.name);
+/// What a log does not keep to.
+pub(crate) type Broken = &'static str;
+
+/// Checks the log of a run in which nothing went wrong.
+pub(super) fn undisturbed(scene: &Scene, log: &OperationLog) -> Result<(), Complaint> {
+    let tables = scene.stage.scenario.tables.len();
+    let checked = match scene.subject.act {
+        Act::Create => check_creation(log),
+        Act::Write => check_write(log, tables, &scene.existing),
+        Act::Seal => check_seal(log, scene.subject.pending),
+        Act::Recover(RecoverMode::RollForward) => check_roll_forward(log, scene.subject.pending),
+        Act::Recover(RecoverMode::Full) | Act::Resolve => {
+            check_recovery(log, scene.subject.pending, &scene.existing)
         }
-    }
-}
-
-#[tokio::test]
-async fn a_load_that_changes_nothing_writes_nothing() {
-    let stage = Stage::of(TWO_EXISTING_UPSERT).await;
-    let (client, faults) = Store::memory(&stage.base.fork()).faulty(|_| Fault::Proceed);
-    let graph = Graph::open(client, own_process()).await.unwrap();
-    let request = LoadRequest::new(input(&graph, stage.scenario.base).await, stage.scenario.mode);
-    let outcome = graph.load(request).await.unwrap();
-    assert!(matches!(outcome, graphwrite_protocol_types::WriteOutcome::NoChange(_)), "{outcome:?}");
-    assert_eq!(faults.log(), OperationLog::default());
-}
-
-#[tokio::test]
-async fn a_reader_writes_nothing_whatever_is_pending() {
-    let stage = Stage::of(TWO_EXISTING_UPSERT).await;
-    let storage = armed_and_stopped(&stage, 1).await;
-    let (client, faults) = Store::memory(&storage).faulty(|_| Fault::Proceed);
-    let graph = Graph::open_read_only(client, impatient()).await.unwrap();
-    assert_eq!(graph.pending_intents().await.unwrap().intents.len(), 1);
-    crate::judge::seen_by(&graph).await;
-    graph.verify().await.unwrap();
-    graph.status().await.unwrap();
-    assert_eq!(faults.log(), OperationLog::default());
-}
-
-#[tokio::test]
-async fn a_recovery_decides_first_then_closes_then_moves_pins_and_deletes_the_intent_last() {
-    for scenario in [TWO_EXISTING_UPSERT, MIXED_UPSERT, TWO_FIRST_APPEND] {
-        let stage = Stage::of(scenario).await;
-        for landed in 0..scenario.tables.len() {
-            let storage = armed_and_stopped(&stage, landed).await;
-            let log = recovery_of(&storage).await;
-            if let Err(broken) = check_abort(&log, &datasets(&stage.base).await) {
-                panic!("{}, {landed} landed: {broken}", scenario.name);
-            }
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_recovery_of_a_complete_write_publishes_it_and_touches_no_table() {
-    for scenario in [TWO_EXISTING_UPSERT, MIXED_UPSERT, TWO_FIRST_APPEND] {
-        let stage = Stage::of(scenario).await;
-        let storage = armed_and_stopped(&stage, scenario.tables.len()).await;
-        let log = recovery_of(&storage).await;
-        let steps = Steps(log.operations().collect());
-        assert_eq!(steps.all(is_manifest_commit).len(), 1, "{log:#?}");
-        assert!(steps.all(|it| it.path.starts_with("tables/")).is_empty(), "{log:#?}");
-        assert_eq!(steps.all(is_retirement), [steps.0.len() - 1], "{log:#?}");
-        assert_eq!(steps.all(is_delete).len(), 1, "{log:#?}");
-    }
-}
-
-#[tokio::test]
-async fn the_checks_of_the_log_notice_a_protocol_that_is_broken() {
-    let stage = Stage::of(TWO_EXISTING_APPEND).await;
-    let existing = datasets(&stage.base).await;
-    let log = stage.operations().await;
-    let tables = stage.scenario.tables.len();
-    assert_eq!(check_write(&log, tables, &existing), Ok(()));
-    let steps = Steps(log.operations().collect());
-    let (armed, published) = (steps.all(is_arming)[0], steps.all(is_manifest_commit)[0]);
-    let effect = steps.all(is_effect)[0];
-    let swapped = |a: usize, b: usize| {
-        let mut log = log.clone();
-        log.0.swap(a, b);
-        check_write(&log, tables, &existing)
     };
-    assert_eq!(swapped(armed, effect), Err("an effect before the intent is durable"));
-    assert_eq!(swapped(effect, published), Err("a publication before an effect has landed"));
-    assert_eq!(swapped(published, log.0.len() - 1), Err("the intent goes before the publication"));
-    let mut twice = log.clone();
-    twice.0.insert(published, log.0[published].clone());
-    assert_eq!(check_write(&twice, tables, &existing), Err("not exactly one publication"));
-    let mut deletes = log.clone();
-    deletes.0[armed + 1].operation.kind = OperationKind::Delete;
-    assert_eq!(
-        check_write(&deletes, tables, &existing),
-        Err("a deletion while the intent is pending")
-    );
+    checked.and_then(|()| check_any(log, &scene.existing)).map_err(|why| complaint(why, log))
+}
+
+/// Checks the log of a run that was disturbed: what no disturbance excuses.
+pub(super) fn disturbed(scene: &Scene, log: &OperationLog) -> Result<(), Complaint> {
+    let alone = match scene.subject.act {
+        Act::Write => check_retirements(log),
+        Act::Recover(_) | Act::Resolve => check_disturbed_recovery(log, scene.subject.pending),
+        Act::Create | Act::Seal => Ok(()),
+    };
+    alone.map_err(|why| complaint(why, log))?;
+    beside_others(scene, log)
+}
+
+/// The same where another process may have decided meanwhile.
+pub(super) fn beside_others(scene: &Scene, log: &OperationLog) -> Result<(), Complaint> {
+    let checked = match scene.subject.act {
+        Act::Create | Act::Seal => inside(log, "__manifest/"),
+        Act::Write => check_arming(log),
+        Act::Recover(_) | Act::Resolve => Ok(()),
+    };
+    checked.and_then(|()| check_any(log, &scene.existing)).map_err(|why| complaint(why, log))
+}
+
+/// Checks the log of a recovery whose beginning is not known.
+pub(super) fn recovery(scene: &Scene, log: &OperationLog) -> Result<(), Complaint> {
+    check_any(log, &scene.existing).map_err(|why| complaint(why, log))
+}
+
+fn complaint(why: Broken, log: &OperationLog) -> Complaint {
+    let steps = log
+        .0
+        .iter()
+        .map(|it| format!("{:?} {} {:?}", it.operation.kind, it.operation.path, it.fault));
+    Promise::Clean.broken((why, steps.collect::<Vec<_>>()))
 }
 
 /// The operations of a log, by their places in it.
-struct Steps<'a>(Vec<&'a Operation>);
+pub(super) struct Steps<'a>(pub(super) Vec<&'a Operation>);
 
-impl Steps<'_> {
-    fn all(&self, selects: impl Fn(&Operation) -> bool) -> Vec<usize> {
+impl<'a> Steps<'a> {
+    pub(super) fn of(log: &'a OperationLog) -> Self {
+        Self(log.operations().collect())
+    }
+
+    pub(super) fn all(&self, selects: impl Fn(&Operation) -> bool) -> Vec<usize> {
         let places = self.0.iter().enumerate();
         places.filter(|(_, operation)| selects(operation)).map(|(place, _)| place).collect()
     }
@@ -149,6 +97,7 @@ fn is_commit_below(operation: &Operation, place: &str) -> bool {
         && operation.path.ends_with(".manifest")
 }
 
+/// Whether the operation commits to a table.
 pub(crate) fn is_effect(operation: &Operation) -> bool {
     is_commit_below(operation, "tables/")
 }
@@ -163,8 +112,78 @@ fn dataset_of(path: &str) -> Option<&str> {
 
 /// The datasets that a storage has.
 pub(crate) async fn datasets(storage: &MemoryStorage) -> BTreeSet<String> {
-    let objects = Store::memory(storage).list("tables").await.unwrap();
+    let objects = Store::memory(storage).list("tables").await.expect("a listing");
     objects.iter().filter_map(|it| dataset_of(&it.path)).map(str::to_owned).collect()
+}
+
+/// What holds for everybody, whatever goes wrong.
+fn check_any(log: &OperationLog, existing: &BTreeSet<String>) -> Result<(), Broken> {
+    let is_lost = |it: &Operation| {
+        let of_table = dataset_of(&it.path).is_some_and(|dataset| existing.contains(dataset));
+        is_delete(it) && of_table && !is_own_draft(log, it)
+    };
+    let is_foreign = |it: &Operation| {
+        let is_record = it.path.starts_with("_recovery/") || it.path.starts_with("tables/");
+        is_delete(it) && !is_record && !is_own_draft(log, it)
+    };
+    let steps = Steps::of(log);
+    if !steps.all(is_lost).is_empty() {
+        return Err("a file of a table is deleted");
+    }
+    if !steps.all(is_foreign).is_empty() {
+        return Err("something is deleted that is neither a record nor a table's");
+    }
+    if !steps.all(may_replace).is_empty() {
+        return Err("a decision is written without excluding another one");
+    }
+    Ok(())
+}
+
+/// Whether the operation writes a record or a version in a way that may replace another one.
+fn may_replace(operation: &Operation) -> bool {
+    let path = &operation.path;
+    let is_decision = path.starts_with("_recovery/") || path.contains("/_versions/");
+    let is_exclusive = matches!(
+        operation.kind,
+        OperationKind::PutIfAbsent
+            | OperationKind::CopyIfAbsent
+            | OperationKind::RenameIfAbsent
+            | OperationKind::Delete
+    );
+    is_decision && !is_exclusive
+}
+
+/// Whether the deletion takes back the description of a transaction that the same process wrote and
+/// could not commit; no version names it.
+fn is_own_draft(log: &OperationLog, deletion: &Operation) -> bool {
+    let is_description = deletion.path.contains("/_transactions/");
+    is_description && log.operations().any(|it| !is_delete(it) && it.path == deletion.path)
+}
+
+/// Nothing outside of `place`, and nothing deleted.
+fn inside(log: &OperationLog, place: &str) -> Result<(), Broken> {
+    let inside =
+        |it: &Operation| it.path.starts_with(place) && (!is_delete(it) || is_own_draft(log, it));
+    if log.operations().all(inside) { Ok(()) } else { Err("an act beside the authority") }
+}
+
+/// The commit that makes the graph is the first effect, and the only one.
+fn check_creation(log: &OperationLog) -> Result<(), Broken> {
+    inside(log, "__manifest/")?;
+    let steps = Steps::of(log);
+    let [made] = steps.all(is_manifest_commit)[..] else { return Err("not exactly one creation") };
+    if made + 1 == steps.0.len() { Ok(()) } else { Err("something after the creation") }
+}
+
+/// One manifest commit, if the request was not decided before, and nothing else.
+fn check_seal(log: &OperationLog, pending: Pending) -> Result<(), Broken> {
+    inside(log, "__manifest/")?;
+    let steps = Steps::of(log);
+    let decided = usize::from(!pending.is_visible());
+    if steps.all(is_manifest_commit).len() != decided {
+        return Err("not exactly one commit of the seal");
+    }
+    if decided == 0 && !steps.0.is_empty() { Err("a seal of what is committed") } else { Ok(()) }
 }
 
 /// What the log of an undisturbed write must be.
@@ -172,8 +191,8 @@ pub(crate) fn check_write(
     log: &OperationLog,
     tables: usize,
     existing: &BTreeSet<String>,
-) -> Result<(), &'static str> {
-    let steps = Steps(log.operations().collect());
+) -> Result<(), Broken> {
+    let steps = Steps::of(log);
     let effects = steps.all(is_effect);
     let [armed] = steps.all(is_arming)[..] else { return Err("not exactly one intent") };
     let [published] = steps.all(is_manifest_commit)[..] else {
@@ -210,47 +229,125 @@ pub(crate) fn check_write(
     Ok(())
 }
 
+/// No effect and no publication before an intent has reached the storage.
+fn check_arming(log: &OperationLog) -> Result<(), Broken> {
+    let steps = Steps::of(log);
+    let armed = log.0.iter().position(|it| is_arming(&it.operation) && is_applied(it.fault));
+    let first = |selects: fn(&Operation) -> bool| steps.all(selects).first().copied();
+    let is_after = |step: Option<usize>, other: Option<usize>| match (step, other) {
+        (Some(step), Some(other)) => other < step,
+        (Some(_), None) => false,
+        (None, _) => true,
+    };
+    if !is_after(first(is_effect), armed) {
+        return Err("an effect before the intent is durable");
+    }
+    if !is_after(first(is_manifest_commit), armed) {
+        return Err("a publication before the intent is durable");
+    }
+    Ok(())
+}
+
+/// An intent with effects, and what it has made, stay until something is decided.
+fn check_retirements(log: &OperationLog) -> Result<(), Broken> {
+    let steps = Steps::of(log);
+    let has = |steps: Vec<usize>, before: usize| steps.first().is_some_and(|step| *step < before);
+    let is_undecided = |step: &usize| !has(steps.all(is_manifest_commit), *step);
+    let is_early = |step: &usize| is_undecided(step) && has(steps.all(is_effect), *step);
+    if steps.all(is_retirement).iter().any(is_early) {
+        return Err("the intent goes before anything is decided");
+    }
+    let is_removal =
+        |it: &Operation| is_delete(it) && it.path.starts_with("tables/") && !is_own_draft(log, it);
+    if steps.all(is_removal).iter().any(is_undecided) {
+        return Err("a dataset goes before the abort is decided");
+    }
+    Ok(())
+}
+
+fn is_applied(fault: Fault) -> bool {
+    matches!(fault, Fault::Proceed | Fault::DieAfter | Fault::LoseAck)
+}
+
+/// What an undisturbed recovery must do, by where it begins.
+fn check_recovery(
+    log: &OperationLog,
+    pending: Pending,
+    existing: &BTreeSet<String>,
+) -> Result<(), Broken> {
+    match pending {
+        Pending::Armed | Pending::Half => check_abort(log, existing),
+        Pending::Aborted => check_compensation(log, 1),
+        Pending::Closed => check_compensation(log, 1).and_then(|()| touches_no_table(log)),
+        Pending::Whole | Pending::Published | Pending::RolledBack => {
+            check_roll_forward(log, pending)
+        }
+        Pending::Nothing | Pending::Paused => Ok(()),
+    }
+}
+
+/// What is complete is published, what is decided is tidied, and nothing else is touched.
+fn check_roll_forward(log: &OperationLog, pending: Pending) -> Result<(), Broken> {
+    touches_no_table(log)?;
+    let steps = Steps::of(log);
+    let commits = usize::from(pending == Pending::Whole);
+    if steps.all(is_manifest_commit).len() != commits {
+        return Err("not as many publications as complete attempts");
+    }
+    let is_over = matches!(pending, Pending::Whole | Pending::Published | Pending::RolledBack);
+    let retired = if is_over { vec![steps.0.len().saturating_sub(1)] } else { vec![] };
+    if steps.all(is_retirement) != retired || steps.all(is_delete) != retired {
+        return Err("the intent does not go last, or something else goes");
+    }
+    Ok(())
+}
+
+fn touches_no_table(log: &OperationLog) -> Result<(), Broken> {
+    let touched = log.operations().any(|it| it.path.starts_with("tables/"));
+    if touched { Err("a table is touched") } else { Ok(()) }
+}
+
 /// What the log of a recovery must be that takes a write back.
-fn check_abort(log: &OperationLog, existing: &BTreeSet<String>) -> Result<(), &'static str> {
-    let steps = Steps(log.operations().collect());
-    let [aborted, rolled_back] = steps.all(is_manifest_commit)[..] else {
+pub(super) fn check_abort(log: &OperationLog, existing: &BTreeSet<String>) -> Result<(), Broken> {
+    let steps = Steps::of(log);
+    let [aborted, _] = steps.all(is_manifest_commit)[..] else {
         return Err("not one commit that aborts and one that moves the pins");
     };
+    if steps.all(|it| it.path.starts_with("tables/")).iter().any(|step| *step < aborted) {
+        return Err("a table is touched outside the compensation");
+    }
+    check_compensation(log, 2)?;
+    check_any(log, existing)
+}
+
+/// Tables are closed before the last of `commits` moves the pins, and the intent goes last.
+fn check_compensation(log: &OperationLog, commits: usize) -> Result<(), Broken> {
+    let steps = Steps::of(log);
+    let decided = steps.all(is_manifest_commit);
+    if decided.len() != commits {
+        return Err("not one commit that moves the pins");
+    }
     let [retired] = steps.all(is_retirement)[..] else { return Err("the intent stays") };
     if retired + 1 != steps.0.len() {
         return Err("something after the intent is gone");
     }
     let touches = steps.all(|it| it.path.starts_with("tables/"));
-    if touches.iter().any(|step| *step < aborted || rolled_back < *step) {
+    if touches.iter().any(|step| decided.last().is_some_and(|last| last < step)) {
         return Err("a table is touched outside the compensation");
     }
-    let lost = |it: &Operation| {
-        is_delete(it) && dataset_of(&it.path).is_some_and(|dataset| existing.contains(dataset))
-    };
-    if !steps.all(lost).is_empty() { Err("a file of a table is deleted") } else { Ok(()) }
+    Ok(())
 }
 
-/// A storage whose writer died when `landed` of its effects had landed. What it was staging beside
-/// them may be there or not.
-async fn armed_and_stopped(stage: &Stage, landed: usize) -> MemoryStorage {
-    let storage = stage.base.fork();
-    let last = move |operation: &Operation| match landed {
-        0 => is_arming(operation),
-        _ => is_effect(operation),
-    };
-    let dying = at_nth(landed.max(1), last, Fault::DieAfter);
-    let (client, faults) = Store::memory(&storage).faulty(dying);
-    stage.scenario.write(&client).await;
-    assert!(faults.is_dead());
-    let pending = open_impatient(&Store::memory(&storage)).await.pending_intents().await.unwrap();
-    assert_eq!(pending.intents.len(), 1);
-    storage
-}
-
-async fn recovery_of(storage: &MemoryStorage) -> OperationLog {
-    let (client, faults) = Store::memory(storage).faulty(|_| Fault::Proceed);
-    let graph = Graph::open(client, impatient()).await.unwrap();
-    let request = RecoverRequest { attempt: None, mode: RecoverMode::Full, owner_is_dead: false };
-    assert_eq!(graph.recover(request).await.unwrap().outcome, BarrierOutcome::Clean);
-    faults.log()
+/// Before the abort is decided no table is touched.
+fn check_disturbed_recovery(log: &OperationLog, pending: Pending) -> Result<(), Broken> {
+    let is_decided = !matches!(pending, Pending::Armed | Pending::Half | Pending::Whole);
+    let decided =
+        log.0.iter().position(|it| is_manifest_commit(&it.operation) && is_applied(it.fault));
+    let touched = Steps::of(log).all(|it| it.path.starts_with("tables/"));
+    let is_lawful = |step: &usize| decided.is_some_and(|decided| decided < *step);
+    if is_decided || touched.iter().all(is_lawful) {
+        Ok(())
+    } else {
+        Err("a table is touched before the abort is decided")
+    }
 }

@@ -1,12 +1,9 @@
-//! Mutations and overwrites as scenarios: rows that go as well as rows that come, crashed at every
-//! durable operation and paused at each.
+//! Mutations and overwrites as scenarios: rows that go as well as rows that come.
 
 use graphwrite_coordinator::LoadMode;
 use serde_json::json;
 
-use super::depth::{self, Steps};
 use super::scenario::{Scenario, THREE_APPEND, TWO_EXISTING_UPSERT};
-use super::{matrix, resend};
 use crate::judge::Reference;
 use crate::request::Mutation;
 
@@ -31,7 +28,7 @@ const fn mutation(
 }
 
 /// One new table.
-const MUTATE_ONE_FIRST: Scenario = Scenario {
+pub(crate) const MUTATE_ONE_FIRST: Scenario = Scenario {
     name: "one first touch, mutation",
     base: &[],
     tables: &["Person"],
@@ -46,7 +43,7 @@ const MUTATE_ONE_FIRST: Scenario = Scenario {
 };
 
 /// One table: a row comes, one changes, one goes.
-const MUTATE_ONE: Scenario = Scenario {
+pub(crate) const MUTATE_ONE: Scenario = Scenario {
     name: "one existing table, mutation",
     base: &[P1, P2],
     tables: &["Person"],
@@ -62,7 +59,7 @@ const MUTATE_ONE: Scenario = Scenario {
 };
 
 /// Three new tables.
-const MUTATE_THREE_FIRST: Scenario = Scenario {
+pub(crate) const MUTATE_THREE_FIRST: Scenario = Scenario {
     name: "three first touches, mutation",
     base: &[],
     mutation: mutation(
@@ -98,7 +95,7 @@ pub(crate) const MUTATE_THREE: Scenario = Scenario {
 };
 
 /// Rows change in one table and go from three.
-const UPDATE_AND_DELETE: Scenario = Scenario {
+pub(crate) const UPDATE_AND_DELETE: Scenario = Scenario {
     name: "updates and deletions, mutation",
     base: &[P1, P2, P3, C1, C2, KNOWS_12, KNOWS_13],
     mutation: mutation(
@@ -106,7 +103,7 @@ const UPDATE_AND_DELETE: Scenario = Scenario {
             r#"{"delete":{"type":"Person","key":"p2"}}"#,
             r#"{"delete":{"edge":"Knows","from":"p1","to":"p2"}}"#,
             r#"{"update":{"type":"Person","key":"p1","set":{"age":null}}}"#,
-            r#"{"delete":{"type":"Company","where":"name IS NULL"}}"#,
+            r#"{"delete":{"type":"Company","where":"slug = 'c2'"}}"#,
         ],
         |before| {
             let before = before.without(&[P2, KNOWS_12, C2]);
@@ -117,7 +114,7 @@ const UPDATE_AND_DELETE: Scenario = Scenario {
 };
 
 /// One node goes, and with it edges of two types, at either end.
-const CASCADE: Scenario = Scenario {
+pub(crate) const CASCADE: Scenario = Scenario {
     name: "a deletion with all edges, mutation",
     base: &[P1, P2, P3, C1, KNOWS_12, KNOWS_23, KNOWS_13, WORKS_21],
     tables: &["Person", "Knows", "WorksAt"],
@@ -134,53 +131,3 @@ pub(crate) const OVERWRITE: Scenario = Scenario {
     rows: &[P1, N1, NEW_COMPANY],
     ..TWO_EXISTING_UPSERT
 };
-
-#[tokio::test]
-async fn every_crash_of_a_mutation_of_a_new_table_is_survived() {
-    matrix::run(MUTATE_ONE_FIRST).await;
-}
-
-#[tokio::test]
-async fn every_crash_of_a_mutation_of_one_table_is_survived() {
-    matrix::run(MUTATE_ONE).await;
-}
-
-#[tokio::test]
-async fn every_crash_of_a_mutation_of_three_new_tables_is_survived() {
-    matrix::run(MUTATE_THREE_FIRST).await;
-}
-
-#[tokio::test]
-async fn every_crash_of_a_mutation_of_three_tables_is_survived() {
-    matrix::run(MUTATE_THREE).await;
-}
-
-#[tokio::test]
-async fn every_crash_of_updates_and_deletions_is_survived() {
-    matrix::run(UPDATE_AND_DELETE).await;
-}
-
-#[tokio::test]
-async fn every_crash_of_a_deletion_with_all_edges_is_survived() {
-    matrix::run(CASCADE).await;
-}
-
-#[tokio::test]
-async fn every_crash_of_an_overwrite_is_survived() {
-    matrix::run(OVERWRITE).await;
-}
-
-#[tokio::test]
-async fn recoveries_of_a_mutation_of_three_tables_may_crash_anywhere() {
-    depth::run(MUTATE_THREE, Steps::Dead).await;
-}
-
-#[tokio::test]
-async fn a_mutation_that_is_sent_again_after_any_crash_commits_once() {
-    resend::run(CASCADE).await;
-}
-
-#[tokio::test]
-async fn an_overwrite_that_is_sent_again_after_any_crash_commits_once() {
-    resend::run(OVERWRITE).await;
-}

@@ -7,6 +7,7 @@ use graphwrite_protocol_types::OperationId;
 use graphwrite_substrate::Fault;
 
 use super::matrix::at;
+use super::mutations::{CASCADE, OVERWRITE};
 use super::scenario::{MIXED_APPEND, Scenario, Stage, TWO_EXISTING_UPSERT, TWO_FIRST_APPEND};
 use crate::judge::{Case, Heard, impatient, judge};
 use crate::request::Terms;
@@ -27,9 +28,19 @@ async fn an_append_to_an_old_and_a_new_table_that_is_sent_again_after_any_crash_
     run(MIXED_APPEND).await;
 }
 
+#[tokio::test]
+async fn a_mutation_that_is_sent_again_after_any_crash_commits_once() {
+    run(CASCADE).await;
+}
+
+#[tokio::test]
+async fn an_overwrite_that_is_sent_again_after_any_crash_commits_once() {
+    run(OVERWRITE).await;
+}
+
 const CELLS_AT_ONCE: usize = 8;
 
-pub(super) async fn run(scenario: Scenario) {
+async fn run(scenario: Scenario) {
     let stage = &Stage::of(scenario).await;
     let count = stage.operations().await.0.len() as u64;
     let cells = (1..=count).flat_map(|k| [(k, Fault::DieAfter), (k, Fault::LateDead)]);

@@ -31,6 +31,7 @@ const KNOWS_12: &str = r#"{"edge":"Knows","from":"p1","to":"p2","data":{"since":
 const NEW_PERSON: &str = r#"{"type":"Person","data":{"slug":"n1","email":"n1@x","age":31}}"#;
 const NEW_COMPANY: &str = r#"{"type":"Company","data":{"slug":"n1","name":"New"}}"#;
 const NEW_KNOWS: &str = r#"{"edge":"Knows","from":"n1","to":"p2","data":{"since":1}}"#;
+const SELF_KNOWS: &str = r#"{"edge":"Knows","from":"n1","to":"n1","data":{"since":1}}"#;
 const CHANGED_PERSON: &str = r#"{"type":"Person","data":{"slug":"p1","age":100}}"#;
 const CHANGED_COMPANY: &str = r#"{"type":"Company","data":{"slug":"c1","name":"First"}}"#;
 const CHANGED_KNOWS: &str = r#"{"edge":"Knows","from":"p1","to":"p2","data":{"since":99}}"#;
@@ -88,6 +89,44 @@ pub(crate) const THREE_UPSERT: Scenario = Scenario {
     rows: &[NEW_PERSON, CHANGED_PERSON, NEW_COMPANY, CHANGED_COMPANY, NEW_KNOWS, CHANGED_KNOWS],
     ..THREE_APPEND
 };
+
+pub(crate) const THREE_FIRST_APPEND: Scenario =
+    Scenario { name: "three first touches, append", base: &[], rows: FIRST_ROWS, ..THREE_APPEND };
+
+pub(crate) const THREE_OVERWRITE: Scenario = Scenario {
+    name: "three tables, overwrite",
+    mode: LoadMode::Overwrite,
+    rows: &[NEW_PERSON, PERSON_2, NEW_COMPANY, NEW_KNOWS],
+    ..THREE_APPEND
+};
+
+const FIRST_ROWS: &[&str] = &[NEW_PERSON, NEW_COMPANY, SELF_KNOWS];
+
+pub(crate) const ONE_APPEND: Scenario = Scenario {
+    name: "one table, append",
+    base: &[PERSON_1, PERSON_2],
+    mode: LoadMode::Append,
+    rows: &[NEW_PERSON],
+    mutation: None,
+    tables: &["Person"],
+};
+
+pub(crate) const ONE_UPSERT: Scenario = Scenario {
+    name: "one table, upsert",
+    mode: LoadMode::Upsert,
+    rows: &[NEW_PERSON, CHANGED_PERSON],
+    ..ONE_APPEND
+};
+
+pub(crate) const ONE_OVERWRITE: Scenario = Scenario {
+    name: "one table, overwrite",
+    mode: LoadMode::Overwrite,
+    rows: &[NEW_PERSON, CHANGED_PERSON],
+    ..ONE_APPEND
+};
+
+pub(crate) const ONE_FIRST_APPEND: Scenario =
+    Scenario { name: "one first touch, append", base: &[], ..ONE_APPEND };
 
 /// A scenario's graph, ready to be forked for every cell.
 #[derive(Debug)]

@@ -41,7 +41,7 @@ fn beside_this_binary() -> PathBuf {
 }
 
 /// A command of the program: no core files, and nothing from the environment of the tests.
-pub(super) fn command<S: AsRef<str>>(args: &[S]) -> Command {
+pub(crate) fn command<S: AsRef<str>>(args: &[S]) -> Command {
     after("ulimit -c 0", args)
 }
 

@@ -28,7 +28,9 @@ use crate::tree::Tree;
 
 use adapters::Adapter;
 use calls::{Calls, Variant};
-use table::{ENTRY_POINTS, EntryPoint};
+use table::EntryPoint;
+
+pub(crate) use table::ENTRY_POINTS;
 
 const CHECK: &str = "audit-entrypoints";
 const GOLDEN: &str = "docs/entrypoints.md";
