@@ -131,7 +131,7 @@ impl NameStore {
     /// # Errors
     /// When this record certainly does not stand; or what stands cannot be understood.
     pub async fn begin(&self, begun: &NameBegun) -> Result<RecordPut<NameBegun>, NameError> {
-        self.put(begun).await
+        self.write_once(begun).await
     }
 
     /// Writes `<n>.decided`.
@@ -139,7 +139,7 @@ impl NameStore {
     /// # Errors
     /// As for [`NameStore::begin`].
     pub async fn decide(&self, decided: &NameDecided) -> Result<RecordPut<NameDecided>, NameError> {
-        self.put(decided).await
+        self.write_once(decided).await
     }
 
     /// Writes `<n>.deleted`. `Taken` says that another has deleted the incarnation.
@@ -150,10 +150,10 @@ impl NameStore {
         &self,
         deleted: &NameDeleted,
     ) -> Result<RecordPut<NameDeleted>, NameError> {
-        self.put(deleted).await
+        self.write_once(deleted).await
     }
 
-    async fn put<R: NameRecord>(&self, record: &R) -> Result<RecordPut<R>, NameError> {
+    async fn write_once<R: NameRecord>(&self, record: &R) -> Result<RecordPut<R>, NameError> {
         let (name, number) = record.place();
         let path = object_name::<R>(name, number);
         let bytes = Bytes::from(encode_name_record(self.domain, record)?);

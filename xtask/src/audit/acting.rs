@@ -130,6 +130,7 @@ const STRICT: &str = "crates/substrate/src/strict.rs";
 const HANDLER: &str = "crates/substrate/src/handler.rs";
 const TABLES: &str = "crates/substrate/src/tables.rs";
 const OBJECTS: &str = "crates/substrate/src/objects.rs";
+const REFS: &str = "crates/substrate/src/refs.rs";
 const INTENTS: &str = "crates/substrate/src/intents.rs";
 const TAP: &str = "crates/substrate/src/layers/tap.rs";
 const ORDERED: &str = "crates/substrate/src/store/ordered.rs";
@@ -143,6 +144,10 @@ pub(super) const MAY_ACT: &[Exempt] = &[
     with("CommitPermit", STRICT, "strict_commit", "execute"),
     with("CommitPermit", STRICT, "create_dataset", "CommitBuilder"),
     with("CommitPermit", STRICT, "create_dataset", "execute"),
+    with("CommitPermit", STRICT, "create_ref", "CommitBuilder"),
+    with("CommitPermit", STRICT, "create_ref", "execute"),
+    with("CommitPermit", REFS, "write_ref_contents", "put_if_absent"),
+    with("CommitPermit", REFS, "delete_ref", "delete"),
     with("CommitPermit", TABLES, "delete_dataset", "delete"),
     free(STRICT, ITEM, "CommitBuilder"),
     // The handlers of K1: Lance calls them, and they delegate by name.
@@ -155,6 +160,7 @@ pub(super) const MAY_ACT: &[Exempt] = &[
     free(HANDLER, "newest_manifest", "ConditionalPutCommitHandler"),
     // Control objects are create-only; they are deleted by name.
     free(OBJECTS, "put_if_absent", "put_opts"),
+    free(OBJECTS, "put_own", "put_opts"),
     free(OBJECTS, "delete", "delete"),
     free(INTENTS, "arm_now", "create"),
     free(INTENTS, "confirm", "create"),

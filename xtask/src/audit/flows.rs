@@ -46,13 +46,15 @@ impl fmt::Display for Act {
 }
 
 /// The functions that act, by crate, owner and name.
-const ACTS: [(&str, Option<&str>, &str, Act); 8] = [
+const ACTS: [(&str, Option<&str>, &str, Act); 10] = [
     ("coordinator", None, "attempt", Act::Attempt),
     ("substrate", Some("IntentStore"), "arm", Act::Arm),
     ("substrate", None, "strict_commit", Act::Commit),
     ("substrate", None, "create_dataset", Act::Create),
+    ("substrate", None, "clone_ref", Act::Create),
     ("manifest", Some("Manifest"), "publish", Act::Publish),
     ("substrate", Some("Store"), "put_if_absent", Act::Put),
+    ("substrate", Some("Store"), "put_own", Act::Put),
     ("substrate", Some("Store"), "delete", Act::Delete),
     ("substrate", None, "delete_dataset", Act::Delete),
 ];
