@@ -130,23 +130,26 @@ impl NameStore {
     ///
     /// # Errors
     /// When this record certainly does not stand; or what stands cannot be understood.
-    pub async fn begin(&self, begun: &NameBegun) -> Result<RecordPut<NameBegun>, NameError> {
+    pub async fn put_begun(&self, begun: &NameBegun) -> Result<RecordPut<NameBegun>, NameError> {
         self.write_once(begun).await
     }
 
     /// Writes `<n>.decided`.
     ///
     /// # Errors
-    /// As for [`NameStore::begin`].
-    pub async fn decide(&self, decided: &NameDecided) -> Result<RecordPut<NameDecided>, NameError> {
+    /// As for [`NameStore::put_begun`].
+    pub async fn put_decided(
+        &self,
+        decided: &NameDecided,
+    ) -> Result<RecordPut<NameDecided>, NameError> {
         self.write_once(decided).await
     }
 
     /// Writes `<n>.deleted`. `Taken` says that another has deleted the incarnation.
     ///
     /// # Errors
-    /// As for [`NameStore::begin`].
-    pub async fn mark_deleted(
+    /// As for [`NameStore::put_begun`].
+    pub async fn put_deleted(
         &self,
         deleted: &NameDeleted,
     ) -> Result<RecordPut<NameDeleted>, NameError> {

@@ -403,7 +403,7 @@ async fn create_and_delete(
     let by = ProcessInstanceId::from_u128(5);
     let look = names.look(name).await.unwrap();
     assert!(look.state().rights().begin && look.listing.next_number() == begun.number);
-    written(names.begin(begun).await.unwrap());
+    written(names.put_begun(begun).await.unwrap());
     let native = NativeFork::of_begun(begun);
     let of_source = async {
         let token = &begun.fork.source;
@@ -415,14 +415,14 @@ async fn create_and_delete(
     let (check, head, holds) = futures::join!(native.check(store), source.state(), of_source);
     assert!(holds && head.unwrap().base().graph_head.0 == begun.fork.commit);
     finish_native(store, &native, check.unwrap()).await;
-    written(names.decide(&begun.decided_live(by, 1)).await.unwrap());
+    written(names.put_decided(&begun.decided_live(by, 1)).await.unwrap());
     assert!(names.still_means(name, begun.number).await.unwrap());
     let create = counts();
     let look = names.look(name).await.unwrap();
     assert!(look.state().rights().delete);
     let (name, number, actor) = (begun.name.clone(), begun.number, "tester".to_owned());
     let deleted = NameDeleted { name, number, by, actor, deleted_at_unix_us: 2 };
-    written(names.mark_deleted(&deleted).await.unwrap());
+    written(names.put_deleted(&deleted).await.unwrap());
     [create, counts()]
 }
 
@@ -432,9 +432,9 @@ async fn a_branch_is_created_by_fourteen_requests_and_deleted_by_three_at_most()
     let begun_parent = begun(&world, "p", &main, &main.known_state());
     let parent = made(&world, &begun_parent).await;
     let records = NameStore::new(world.store.clone(), main.known_state().domain());
-    written(records.begin(&begun_parent).await.unwrap());
+    written(records.put_begun(&begun_parent).await.unwrap());
     let decided = begun_parent.decided_live(ProcessInstanceId::from_u128(5), 1);
-    written(records.decide(&decided).await.unwrap());
+    written(records.put_decided(&decided).await.unwrap());
     let (counted, counter) = world.store.counting();
     let main = world.open_through(&counted).await;
     let seed = CountingEnv::seeded(world.next_id() as u64);

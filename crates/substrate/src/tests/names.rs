@@ -76,8 +76,8 @@ fn taken<R: std::fmt::Debug>(put: Result<RecordPut<R>, NameError>) -> R {
 /// A live branch of that name.
 async fn created(names: &NameStore, text: &str, by: u128) -> NameBegun {
     let begun = begun(text, 1, by);
-    written(names.begin(&begun).await);
-    written(names.decide(&live(&begun)).await);
+    written(names.put_begun(&begun).await);
+    written(names.put_decided(&live(&begun)).await);
     begun
 }
 
@@ -90,20 +90,20 @@ async fn a_name_goes_through_its_states_and_starts_again_at_the_next_number() {
         let state = async || names.look(&a).await.unwrap().state();
         assert_eq!(state().await, NameState::Free);
         let first = begun("A/b", 1, 1);
-        written(names.begin(&first).await);
+        written(names.put_begun(&first).await);
         assert_eq!(state().await, NameState::Creating(Unfinished::NotAsked));
         assert_eq!(names.look(&a).await.unwrap().begun(), Some(&first));
-        written(names.decide(&live(&first)).await);
+        written(names.put_decided(&live(&first)).await);
         assert_eq!(state().await, NameState::Live(Wholeness::NotAsked));
         let found = names.look(&a).await.unwrap().live().unwrap();
         assert_eq!((found.token, found.fork), (first.token(), first.fork.clone()));
-        written(names.mark_deleted(&deleted("A/b", 1)).await);
+        written(names.put_deleted(&deleted("A/b", 1)).await);
         let look = names.look(&a).await.unwrap();
         assert_eq!(look.state(), NameState::Deleted(Remains::NotAsked));
         assert_eq!((look.live(), look.listing.next_number()), (None, 2));
         let second = begun("A/b", 2, 2);
-        written(names.begin(&second).await);
-        written(names.decide(&void(&second)).await);
+        written(names.put_begun(&second).await);
+        written(names.put_decided(&void(&second)).await);
         assert_eq!(state().await, NameState::Void(Remains::NotAsked));
     }
 }
@@ -112,10 +112,10 @@ async fn a_name_goes_through_its_states_and_starts_again_at_the_next_number() {
 async fn of_two_beginnings_and_of_two_decisions_the_first_stands() {
     let names = names(&memory());
     let (first, second) = (begun("a", 1, 1), begun("a", 1, 2));
-    written(names.begin(&first).await);
-    assert_eq!(taken(names.begin(&second).await), first);
-    written(names.decide(&void(&first)).await);
-    assert_eq!(taken(names.decide(&live(&first)).await), void(&first));
+    written(names.put_begun(&first).await);
+    assert_eq!(taken(names.put_begun(&second).await), first);
+    written(names.put_decided(&void(&first)).await);
+    assert_eq!(taken(names.put_decided(&live(&first)).await), void(&first));
     assert_eq!(names.look(&name("a")).await.unwrap().live(), None);
 }
 
@@ -124,9 +124,9 @@ async fn racing_decisions_leave_one_and_both_sides_know_which() {
     for _ in 0..16 {
         let names = names(&memory());
         let begun = begun("a", 1, 1);
-        written(names.begin(&begun).await);
+        written(names.put_begun(&begun).await);
         let (owner, other) = (live(&begun), void(&begun));
-        let (a, b) = tokio::join!(names.decide(&owner), names.decide(&other));
+        let (a, b) = tokio::join!(names.put_decided(&owner), names.put_decided(&other));
         match (a.unwrap(), b.unwrap()) {
             (RecordPut::Written, RecordPut::Taken(stands)) => assert_eq!(*stands, owner),
             (RecordPut::Taken(stands), RecordPut::Written) => assert_eq!(*stands, other),
@@ -139,24 +139,24 @@ async fn racing_decisions_leave_one_and_both_sides_know_which() {
 async fn writing_the_same_record_again_finds_it_written() {
     let names = names(&memory());
     let begun = begun("a", 1, 1);
-    written(names.begin(&begun).await);
-    written(names.begin(&begun).await);
-    written(names.mark_deleted(&deleted("a", 1)).await);
-    written(names.mark_deleted(&deleted("a", 1)).await);
+    written(names.put_begun(&begun).await);
+    written(names.put_begun(&begun).await);
+    written(names.put_deleted(&deleted("a", 1)).await);
+    written(names.put_deleted(&deleted("a", 1)).await);
 }
 
 #[tokio::test]
 async fn a_record_whose_put_lost_its_answer_is_written() {
     let (store, _) = memory().faulty(|_| Fault::LoseAck);
-    written(names(&store).begin(&begun("a", 1, 1)).await);
+    written(names(&store).put_begun(&begun("a", 1, 1)).await);
 }
 
 #[tokio::test]
 async fn a_record_that_another_wrote_while_the_answer_was_lost_is_taken() {
     let store = memory();
-    written(names(&store).begin(&begun("a", 1, 1)).await);
+    written(names(&store).put_begun(&begun("a", 1, 1)).await);
     let (faulty, _) = store.faulty(|_| Fault::LoseAck);
-    assert_eq!(taken(names(&faulty).begin(&begun("a", 1, 2)).await), begun("a", 1, 1));
+    assert_eq!(taken(names(&faulty).put_begun(&begun("a", 1, 2)).await), begun("a", 1, 1));
 }
 
 #[tokio::test]
@@ -167,23 +167,23 @@ async fn a_record_whose_put_failed_is_unknown_and_settled_by_writing_it_again() 
         _ => Fault::Proceed,
     });
     let begun = begun("a", 1, 1);
-    let put = names(&faulty).begin(&begun).await.unwrap();
+    let put = names(&faulty).put_begun(&begun).await.unwrap();
     assert!(matches!(put, RecordPut::Unknown(_)), "{put:?}");
-    written(names(&faulty).begin(&begun).await);
+    written(names(&faulty).put_begun(&begun).await);
 }
 
 #[tokio::test]
 async fn a_beginning_that_lands_late_below_the_highest_number_means_nothing() {
     let store = memory();
     let (dying, handle) = store.faulty(|_| Fault::LateDead);
-    let put = names(&dying).begin(&begun("a", 1, 9)).await.unwrap();
+    let put = names(&dying).put_begun(&begun("a", 1, 9)).await.unwrap();
     assert!(matches!(put, RecordPut::Unknown(_)), "{put:?}");
     let names = names(&store);
     let first = created(&names, "a", 1).await;
-    written(names.mark_deleted(&deleted("a", 1)).await);
+    written(names.put_deleted(&deleted("a", 1)).await);
     let second = begun("a", 2, 2);
-    written(names.begin(&second).await);
-    written(names.decide(&live(&second)).await);
+    written(names.put_begun(&second).await);
+    written(names.put_decided(&live(&second)).await);
     assert_eq!(handle.release_late().await, 1);
     let look = names.look(&name("a")).await.unwrap();
     assert!(look.is_of(&second.token()) && !look.is_of(&first.token()));
@@ -196,7 +196,7 @@ async fn a_deleted_incarnation_is_not_what_the_name_means() {
     let names = names(&memory());
     created(&names, "a", 1).await;
     assert!(names.still_means(&name("a"), 1).await.unwrap());
-    written(names.mark_deleted(&deleted("a", 1)).await);
+    written(names.put_deleted(&deleted("a", 1)).await);
     assert!(!names.still_means(&name("a"), 1).await.unwrap());
 }
 
@@ -207,7 +207,7 @@ async fn all_names_are_found_by_one_listing_and_one_read_each() {
     for (by, text) in ["a", "A", "a/b", "x.y"].into_iter().enumerate() {
         created(&records, text, by as u128 + 1).await;
     }
-    written(records.mark_deleted(&deleted("x.y", 1)).await);
+    written(records.put_deleted(&deleted("x.y", 1)).await);
     let (counted, counter) = store.counting();
     let looks = names(&counted).look_all().await.unwrap();
     let states: Vec<_> = looks.iter().map(|look| (look.name.as_str(), look.state())).collect();
@@ -261,7 +261,7 @@ async fn a_record_that_cannot_be_understood_is_a_fact_that_names_the_object() {
         assert_eq!(look.state(), NameState::Unusable);
         let Some(LookedAt::Unusable(error)) = &look.record else { panic!("{look:?}") };
         assert!(error.to_string().contains(path), "{error}");
-        written(records.mark_deleted(&deleted(text, 1)).await);
+        written(records.put_deleted(&deleted(text, 1)).await);
         let look = records.look(&name(text)).await.unwrap();
         assert_eq!(look.state(), NameState::Deleted(Remains::NotAsked));
     }
@@ -286,7 +286,7 @@ async fn a_record_in_the_place_of_ours_that_cannot_be_understood_is_refused() {
     let id = AttemptId::from_u128(1);
     let path = "_control/branch/a/1.begin";
     let _ = store.put_if_absent(path, Bytes::from_static(b"?"), id).await.unwrap();
-    let refused = names(&store).begin(&begun("a", 1, 1)).await.unwrap_err();
+    let refused = names(&store).put_begun(&begun("a", 1, 1)).await.unwrap_err();
     assert!(matches!(refused, NameError::Unusable { .. }), "{refused}");
 }
 
@@ -298,7 +298,7 @@ async fn a_delete_costs_three_requests() {
     let names = names(&counted);
     let look = names.look(&name("a")).await.unwrap();
     assert!(look.state().rights().delete && look.is_of(&first.token()));
-    written(names.mark_deleted(&deleted("a", 1)).await);
+    written(names.put_deleted(&deleted("a", 1)).await);
     assert_eq!(counter.take().total(), 3);
 }
 
@@ -312,8 +312,8 @@ async fn a_name_whose_record_goes_while_it_is_read_is_looked_at_again() {
     let wanted = name("a");
     let (look, ()) = tokio::join!(names.look(&wanted), async {
         let request = requests.next().await.unwrap();
-        written(records.mark_deleted(&deleted("a", 1)).await);
-        written(records.begin(&begun("a", 2, 2)).await);
+        written(records.put_deleted(&deleted("a", 1)).await);
+        written(records.put_begun(&begun("a", 2, 2)).await);
         store.delete("_control/branch/a/1.decided").await.unwrap();
         request.release();
         requests.next().await.unwrap().release();
