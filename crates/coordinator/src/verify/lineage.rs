@@ -150,14 +150,35 @@ impl Lineage<'_> {
                 );
             }
         }
+        found.extend(self.rows_of_other_versions());
+        found
+    }
+
+    /// A version records rows of the attempt that it was made for; one that takes attempts back, which
+    /// records nothing else, also those of the others that were taken back with it.
+    fn rows_of_other_versions(&self) -> Vec<Finding> {
+        let taken_back = |row: &&OutcomeRow| {
+            matches!(row.kind, OutcomeKind::Aborted { .. } | OutcomeKind::RolledBack)
+        };
+        let aborted: BTreeSet<AttemptId> =
+            self.history.outcomes.iter().filter(taken_back).map(|row| row.attempt).collect();
         let commits = self.history.commits.iter().map(|row| (row.manifest_version, row.attempt));
-        let outcomes = self.history.outcomes.iter().map(|row| (row.manifest_version, row.attempt));
-        let rows: BTreeSet<(u64, AttemptId)> = commits.chain(outcomes).collect();
-        for (version, attempt) in rows {
+        let commits: BTreeSet<(u64, AttemptId)> = commits.collect();
+        let committing: BTreeSet<u64> = commits.iter().map(|(version, _)| *version).collect();
+        let mut rows: BTreeMap<(u64, AttemptId), bool> =
+            commits.into_iter().map(|row| (row, false)).collect();
+        for row in &self.history.outcomes {
+            let together = taken_back(&row) && !committing.contains(&row.manifest_version);
+            let all = rows.entry((row.manifest_version, row.attempt)).or_insert(true);
+            *all &= together;
+        }
+        let mut found = Vec::new();
+        for ((version, attempt), together) in rows {
             let slot = self.slots.get(&version);
             let recorder = slot.and_then(|slot| slot.version.tx_uuid.as_authority());
-            let is_other = slot.is_some() && recorder != Some(attempt);
-            if version > self.newest || is_other {
+            let is_own = recorder == Some(attempt);
+            let with_it = together && recorder.is_some_and(|recorder| aborted.contains(&recorder));
+            if version > self.newest || (slot.is_some() && !is_own && !with_it) {
                 let message = format!("version {version} of the manifest did not record its rows");
                 found.push(kinds::OUTCOMES.at(attempt.to_string(), message));
             }
