@@ -32,7 +32,7 @@ pub(crate) fn settled(
                 .operation(&unknown.operation));
         }
     };
-    Err(Failure { operation: operation.map(ToString::to_string), ..failure })
+    Err(Failure { operation: operation.map(|id| id.to_string().into()), ..failure })
 }
 
 /// A failure with an answer's own code, help and effect.

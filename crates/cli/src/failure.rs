@@ -41,7 +41,7 @@ pub(crate) struct Failure {
     pub(crate) code: &'static str,
     pub(crate) message: String,
     pub(crate) help: String,
-    pub(crate) operation: Option<String>,
+    pub(crate) operation: Option<Box<str>>,
     pub(crate) effect: Effect,
     pub(crate) may_retry: bool,
     pub(crate) details: Vec<Detail>,
@@ -76,7 +76,7 @@ impl Failure {
     }
 
     pub(crate) fn operation(self, operation: impl fmt::Display) -> Self {
-        Self { operation: Some(operation.to_string()), ..self }
+        Self { operation: Some(operation.to_string().into()), ..self }
     }
 
     pub(crate) fn details(self, details: Vec<Detail>) -> Self {

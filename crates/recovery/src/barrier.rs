@@ -293,7 +293,7 @@ impl<P: RecoveryPort, L: LocalProcess> Barrier<'_, P, L> {
         let taken = batch.iter().filter_map(|(attempt, records)| {
             let intent = found.remove(attempt)?;
             let owner = self.owner(&intent, records);
-            Some(Loaded { intent, records: *records, owner })
+            Some(Loaded { intent, records, owner })
         });
         let taken = taken.collect();
         memory.intents = found;

@@ -9,7 +9,7 @@ fn page() -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-fn rows<'a>(page: &'a str, defect: Defect) -> Vec<&'a str> {
+fn rows(page: &str, defect: Defect) -> Vec<&str> {
     let begins = format!("| `{}` |", defect.name());
     page.lines().filter(|line| line.starts_with(&begins)).collect()
 }

@@ -75,8 +75,8 @@ impl Trace {
         let records = format!("\"{}/_recovery/main/", site.graph());
         let link = self.calls([" link(", " linkat("]).find(|call| call.line.contains(&records));
         let line = link.expect("an intent got its name").line;
-        let paths = line.split('"').filter(|part| part.ends_with(".intent"));
-        PathBuf::from(paths.last().expect("the name of an intent"))
+        let mut paths = line.split('"').filter(|part| part.ends_with(".intent"));
+        PathBuf::from(paths.next_back().expect("the name of an intent"))
     }
 }
 

@@ -246,7 +246,7 @@ fn a_graph_on_a_read_only_file_system_can_be_read_and_every_write_says_why_not()
     let Some((site, disk)) = on_a_small_disk() else { return };
     Writes::Resolve.prepare(&site);
     disk.protect();
-    refuses_writes(&site, "storage_read_only", |args| command(args));
+    refuses_writes(&site, "storage_read_only", command);
     reads_go_on(&site);
     let there = disk.path("another");
     let init = ["init", there.to_str().unwrap(), "--schema", &site.schema(), "--json"];

@@ -110,7 +110,7 @@ fn tell_that_it_runs_to_its_end(io: &mut Io<'_>) {
 fn refused(error: &WriteError, place: &str) -> Failure {
     let failure = invalid::rows_of(error)
         .map_or_else(|| failed(error, place), |rows| invalid::rows(rows, place));
-    Failure { operation: error.operation.as_ref().map(ToString::to_string), ..failure }
+    Failure { operation: error.operation.as_ref().map(|id| id.to_string().into()), ..failure }
 }
 
 fn lost_receipt(failure: Failure, receipt: &ReceiptReport) -> Failure {
