@@ -157,7 +157,8 @@ impl Sum {
 #[derive(Debug)]
 struct Report {
     rows: Vec<Row>,
-    without_cells: Vec<&'static str>,
+    /// None where not all of the matrix was run.
+    without_cells: Option<Vec<&'static str>>,
     seconds: f64,
     /// Seconds of the processors that the tests took; none where the system does not say.
     processor_seconds: Option<f64>,
@@ -202,13 +203,17 @@ fn measured(workspace: &Workspace, options: &Options) -> Result<Report, Failure>
     let processor_seconds = processor_seconds().zip(before).map(|(after, before)| after - before);
     let rows = read(&to)?;
     if rows.is_empty() {
-        let asked = options.entry.as_ref().or(options.cell.as_ref());
-        let asked = asked.map_or("the matrix", String::as_str);
-        return Err(Failure::Claim(format!("nothing is called `{asked}`")));
+        return Err(nothing(options));
     }
-    let without_cells = if options.is_whole() { without_cells(&rows) } else { Vec::new() };
+    let without_cells = options.is_whole().then(|| without_cells(&rows));
     let seconds = began.elapsed().as_secs_f64();
     Ok(Report { rows, without_cells, seconds, processor_seconds })
+}
+
+fn nothing(options: &Options) -> Failure {
+    let what = if options.cell.is_some() { "scenario of cell" } else { "entry point" };
+    let name = options.cell.as_ref().or(options.entry.as_ref()).cloned().unwrap_or_default();
+    Failure::NoSuch { what, name }
 }
 
 /// What the children of this process, which have ended, have computed so far.
@@ -276,7 +281,10 @@ impl Report {
             println!("\nFAILED {}\n{}", failed.cell, failed.why);
             println!("again: cargo xtask crash-matrix --cell '{}'", failed.cell);
         }
-        println!("\nentry points without cells: {}", listed(&self.without_cells));
+        println!();
+        if let Some(missing) = &self.without_cells {
+            println!("entry points without cells: {}", listed(missing));
+        }
         let processor = self.processor_seconds.map(|it| format!(", {it:.0} s of processors"));
         println!("{:.0} s{}", self.seconds, processor.unwrap_or_default());
     }
@@ -312,7 +320,7 @@ impl Report {
     }
 
     fn verdict(&self) -> Result<(), Failure> {
-        let faults = Sum::of(&self.rows).failures + self.without_cells.len();
+        let faults = Sum::of(&self.rows).failures + self.without_cells.iter().flatten().count();
         if faults == 0 { Ok(()) } else { Err(Failure::Found { check: "crash-matrix", faults }) }
     }
 }
@@ -343,7 +351,7 @@ mod tests {
     }
 
     fn report(rows: Vec<Row>) -> Report {
-        Report { rows, without_cells: Vec::new(), seconds: 1.0, processor_seconds: None }
+        Report { rows, without_cells: None, seconds: 1.0, processor_seconds: None }
     }
 
     #[test]
@@ -352,7 +360,7 @@ mod tests {
         let missing = without_cells(&rows);
         assert!(missing.contains(&"Graph::mutate") && !missing.contains(&"Graph::load"));
         assert_eq!(missing.len(), ENTRY_POINTS.len() - 2);
-        let report = Report { without_cells: missing, ..report(Vec::new()) };
+        let report = Report { without_cells: Some(missing), ..report(Vec::new()) };
         assert!(report.verdict().is_err());
     }
 

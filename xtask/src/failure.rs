@@ -24,6 +24,8 @@ pub(crate) enum Failure {
     Step { step: String, why: Box<Self> },
     /// A step of the demo did not show what it claims.
     Claim(String),
+    /// Something was asked for by a name that nothing has.
+    NoSuch { what: &'static str, name: String },
     /// No `protoc` for this machine.
     NoProtoc(String),
 }
@@ -32,7 +34,7 @@ impl Failure {
     /// 2 for a wrong command line, 1 for everything else.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Usage(_) => ExitCode::from(2),
+            Self::Usage(_) | Self::NoSuch { .. } => ExitCode::from(2),
             _ => ExitCode::FAILURE,
         }
     }
@@ -59,6 +61,7 @@ impl fmt::Display for Failure {
             Self::Found { check, faults } => write!(f, "{check} found {faults} fault(s)"),
             Self::Step { step, why } => write!(f, "FAILED at {step}: {why}"),
             Self::Claim(claim) => write!(f, "the demo did not show what it claims: {claim}"),
+            Self::NoSuch { what, name } => write!(f, "there is no {what} `{name}`"),
             Self::NoProtoc(why) => write!(
                 f,
                 "no protoc for this machine ({why}); install one or set PROTOC to its path"

@@ -251,6 +251,18 @@ fn the_report_names_the_cell_that_failed() {
 }
 
 #[test]
+fn a_cell_that_is_wanted_and_does_not_exist_is_no_success() {
+    let wanted = |cell: &str| Wanted { cell: Some(cell.to_owned()), ..Wanted::default() };
+    let mut row = failed();
+    row.demand(&wanted("load/one-existing-upsert/x/dead"));
+    row.demand(&wanted("load/one-existing-upsert/calm"));
+    row.demand(&Wanted::default());
+    assert_eq!(row.failures.len(), 1);
+    row.demand(&wanted("load/one-existing-upsert/y/dead"));
+    assert_eq!(row.failures[1].1, "there is no such cell");
+}
+
+#[test]
 fn one_cell_alone_is_run_with_what_it_begins_with() {
     let id = "load/a/put:x/dead/recovery/delete:y/late";
     let wanted = Wanted { cell: Some(id.to_owned()), ..Wanted::default() };

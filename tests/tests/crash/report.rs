@@ -90,6 +90,8 @@ pub(super) struct Row {
     pub(super) after: usize,
     pub(super) failures: Vec<(String, String)>,
     pub(super) seconds: f64,
+    /// The cells that were run, beside the calm one.
+    ran: Vec<String>,
 }
 
 impl Row {
@@ -127,6 +129,7 @@ impl Row {
     }
 
     fn judged(&mut self, id: &str, judged: &Judged, has_aftermath: bool) {
+        self.ran.push(id.to_owned());
         match judged {
             Ok(verdict) => {
                 self.after += usize::from(verdict.is_after);
@@ -140,6 +143,14 @@ impl Row {
 
     pub(super) fn fail(&mut self, id: String, why: String) {
         self.failures.push((id, why));
+    }
+
+    /// The one cell that was wanted was run.
+    pub(super) fn demand(&mut self, wanted: &Wanted) {
+        let Some(cell) = &wanted.cell else { return };
+        if !self.ran.contains(cell) && *cell != format!("{}/calm", self.scenario) {
+            self.fail(cell.clone(), "there is no such cell".to_owned());
+        }
     }
 
     pub(super) fn document(&self) -> Value {
@@ -176,7 +187,8 @@ pub(super) async fn told(scenario: &str, run: impl AsyncFnOnce(&Wanted) -> Row) 
     if !wanted.has(scenario) {
         return;
     }
-    let row = run(&wanted).await;
+    let mut row = run(&wanted).await;
+    row.demand(&wanted);
     match std::env::var_os(TO) {
         Some(to) => keep(Path::new(&to), &row),
         None => assert_sound(&row, &page()),
