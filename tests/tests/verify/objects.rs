@@ -112,7 +112,10 @@ async fn records_beside_an_intent_are_checked_as_well() {
         let path = record.replace("intent", suffix);
         planted.put(&path, b"no record").await;
         let report = planted.verified().await;
-        assert!(of(&report, "unusable_record").iter().any(|it| it.place == path), "{report:#?}");
+        assert!(
+            of(&report, "unreadable_progress").iter().any(|it| it.place == path),
+            "{report:#?}"
+        );
     }
 }
 

@@ -33,6 +33,9 @@ kinds! {
         "an object among the recovery records cannot be understood; it stops every write, and no read";
         "if a newer build wrote it, use that build; if it is damaged, restore it from a copy; if it is \
          nobody's, move it away"
+    UNREADABLE_PROGRESS = Note "unreadable_progress":
+        "a confirm object or a sign of progress cannot be read; it counts as missing and stops nobody";
+        "nothing; it is deleted with what is left of its attempt"
     NEWER_WRITER = Note "newer_writer":
         "the graph can be read by this build, but only a newer one may write to it";
         "write with the build that the stamp asks for"

@@ -90,8 +90,9 @@ impl Records {
         Ok(())
     }
 
+    /// Nothing is decided by it: an attempt that is not confirmed is taken back, whoever it is of.
     fn undecodable(&mut self, object: &ObjectEntry, cause: &CodecError) {
         let message = format!("it cannot be read: {cause}");
-        self.findings.push(kinds::UNUSABLE_RECORD.at(&object.path, message));
+        self.findings.push(kinds::UNREADABLE_PROGRESS.at(&object.path, message));
     }
 }
