@@ -64,9 +64,13 @@ impl State {
         self.0.entry(table.name).or_default().insert(row.key(table), row);
     }
 
+    /// A table whose last row goes is as one that was never loaded: rows that come and go within one
+    /// request change nothing.
     pub(super) fn remove(&mut self, table: &Table, key: &Key) {
-        if let Some(rows) = self.0.get_mut(table.name) {
-            rows.remove(key);
+        let Some(rows) = self.0.get_mut(table.name) else { return };
+        rows.remove(key);
+        if rows.is_empty() {
+            self.0.remove(table.name);
         }
     }
 

@@ -12,7 +12,7 @@ use super::site::{Site, addition, all, base, other_addition, text};
 const OPERATION: &str = "dies";
 
 /// An owner that is provably dead is not waited for. The wait for one that may live is 10 s.
-pub(super) const AT_ONCE: Duration = Duration::from_secs(5);
+pub(super) const AT_ONCE: Duration = Duration::from_secs(9);
 
 /// What a dead load leaves.
 #[derive(Debug, Clone, Copy)]
