@@ -97,7 +97,7 @@ impl Chain<'_> {
             0 => Content::Committed,
             version => before.get(&version).copied().unwrap_or(Content::OnTopOfGone),
         };
-        let base = at(version - 1);
+        let base = at(version.saturating_sub(1));
         let brought = Content::Brought(version);
         // It brings no row, whoever made it.
         if slot.action == SlotAction::EmptyAppend {

@@ -57,7 +57,7 @@ impl VersionsOf {
         let listed = listing.below(&prefix).iter();
         let mut wanted: BTreeSet<u64> =
             listed.filter_map(|object| version_of_object(&object.path)).collect();
-        let since = wanted.last().map_or(self.newest, |last| last + 1);
+        let since = wanted.last().map_or(self.newest, |last| last.saturating_add(1));
         wanted.extend(since..=self.newest);
         wanted
     }
