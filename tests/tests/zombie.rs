@@ -5,23 +5,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::StreamExt;
 use graphwrite_coordinator::{
-    BarrierOutcome, Graph, LoadMode, LoadRequest, MemoryStorage, RecoverMode, RecoverRequest, Store,
+    BarrierOutcome, Graph, MemoryStorage, RecoverMode, RecoverRequest, Store,
 };
-use graphwrite_protocol_types::{Conflict, WriteOutcome};
 use graphwrite_substrate::{Fault, HoldHandle, Operation, OperationKind};
 
 use crate::crash::at_nth;
 use crate::crash::mutations::MUTATE_THREE;
-
+use crate::crash::paused::{Ended, case_of, ended, write_next, writes_over};
 use crate::crash::scenario::{
     MIXED_UPSERT, Scenario, Stage, THREE_UPSERT, TWO_EXISTING_APPEND, TWO_EXISTING_UPSERT,
     TWO_FIRST_APPEND,
 };
 use crate::judge::{
-    Case, Complaint, Heard, Promise, Verdict, check_answer, check_commits, check_faults, impatient,
-    judge, open_impatient, seen_by, tell, which,
+    Case, Complaint, Heard, Promise, Verdict, check_answer, impatient, judge, open_impatient,
+    seen_by, tell,
 };
-use crate::world::{input, own_process, reopen};
+use crate::world::{own_process, reopen};
 
 const CELLS_AT_ONCE: usize = 4;
 
@@ -91,14 +90,6 @@ struct Tally {
     refused: usize,
 }
 
-/// How the zombie ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
-    First,
-    OnTop,
-    Refused,
-}
-
 async fn run(scenario: Scenario, held: Held) {
     let stage = Stage::of(scenario).await;
     let count = stage.operations().await.0.len() as u64;
@@ -125,13 +116,6 @@ async fn run(scenario: Scenario, held: Held) {
     }
 }
 
-/// Rows of the other process: some of the writer's keys with other values, and keys of its own.
-fn others(scenario: &Scenario) -> Vec<String> {
-    let contested = if scenario.is_strict() { 1 } else { 2 };
-    let changed = scenario.rows[..contested].iter().map(|row| row.replace("\"age\":", "\"age\":7"));
-    changed.chain(scenario.next("other")).collect()
-}
-
 async fn cell(stage: &Stage, k: u64, held: Held) -> Result<Ended, Complaint> {
     held_where(stage, selects(k, held)).await
 }
@@ -152,7 +136,7 @@ pub(crate) async fn held_where(
         async move { scenario.write_by(&zombie).await }
     });
     let first = handle.next().await.expect("no cell passes because nothing was held");
-    let is_first = meanwhile(stage, &store).await?;
+    let is_first = writes_over(stage, &store).await?;
     assert!(!writing.is_finished(), "the writer is held");
     first.release();
     let releasing = tokio::spawn(release_all(handle));
@@ -237,47 +221,6 @@ async fn a_request_of_an_append_under_way_for_long_meets_the_slots_that_a_recove
     run_beside_recovery(TWO_EXISTING_APPEND, Held::Request).await;
 }
 
-/// The other process: a barrier and a write, beside the writer that stands still. Says whether the
-/// writer's commit was, or was made, visible before.
-async fn meanwhile(stage: &Stage, store: &Store) -> Result<bool, Complaint> {
-    let other = open_impatient(store).await;
-    let rows = others(&stage.scenario);
-    let request = LoadRequest::new(input(&other, &rows).await, LoadMode::Upsert);
-    let outcome = other.load(request).await;
-    other.settled().await;
-    if !matches!(outcome, Ok(WriteOutcome::Committed(_))) {
-        return Err(Promise::NoRestart.broken(outcome));
-    }
-    let first = stage.scenario.over(&stage.before).with(&rows);
-    let is_first = which(&other, &stage.before.with(&rows), &first).await?;
-    check_commits(&other, stage.commits + 1, is_first).await?;
-    check_faults(&other).await?;
-    Ok(is_first)
-}
-
-fn ended(is_first: bool, heard: &Heard) -> Result<Ended, Complaint> {
-    match heard.answer() {
-        Some(Ok(WriteOutcome::Committed(_))) if is_first => Ok(Ended::First),
-        Some(Ok(WriteOutcome::Committed(_))) => Ok(Ended::OnTop),
-        Some(Ok(WriteOutcome::Conflict(Conflict::KeyExists { .. }))) if !is_first => {
-            Ok(Ended::Refused)
-        }
-        _ => Err(Promise::Acknowledged.broken((is_first, heard))),
-    }
-}
-
-/// What the storage must hold in the end.
-fn case_of(stage: &Stage, ended: Ended) -> Case {
-    let (scenario, other) = (stage.scenario, others(&stage.scenario));
-    let (state, commits) = match ended {
-        Ended::First => (scenario.over(&stage.before).with(&other), 2),
-        Ended::OnTop => (scenario.over(&stage.before.with(&other)), 2),
-        Ended::Refused => (stage.before.with(&other), 1),
-    };
-    let next = stage.scenario.next("next");
-    Case { before: state.clone(), after: state, commits: stage.commits + commits, next }
-}
-
 /// Recoverers as zombies: one is held at each durable operation of its recovery and its own write,
 /// another one does all of that, and the first goes on.
 async fn recoverers(scenario: Scenario, landed: usize) {
@@ -312,13 +255,6 @@ async fn crashed(stage: &Stage, landed: usize) -> MemoryStorage {
     stage.scenario.write(&client).await;
     assert!(faults.is_dead());
     storage
-}
-
-async fn write_next(graph: &Graph, scenario: Scenario, tag: &str) -> Heard {
-    let request = LoadRequest::new(input(graph, &scenario.next(tag)).await, LoadMode::Upsert);
-    let answer = graph.load(request).await;
-    graph.settled().await;
-    Heard::Answer(Box::new(answer))
 }
 
 async fn recoverers_cell(

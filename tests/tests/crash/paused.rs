@@ -16,8 +16,8 @@ use super::scenario::{Scenario, Stage, TWO_FIRST_APPEND};
 use super::subject::{Act, Said, Scene, perform, release_for_ever};
 use super::verdict::{agrees, ask, is_sealed};
 use crate::judge::{
-    Case, Complaint, Heard, Promise, Reference, Verdict, check_answer, check_commits, judge,
-    open_impatient, which,
+    Case, Complaint, Heard, Promise, Reference, Verdict, check_answer, check_commits, check_faults,
+    judge, open_impatient, which,
 };
 use crate::world::{create, input, own_process};
 
@@ -156,13 +156,13 @@ pub(crate) async fn writes_over(stage: &Stage, store: &Store) -> Result<bool, Co
     let commits = other.log(usize::MAX).await.expect("a log").len();
     let is_first = is_first || is_same && commits == stage.commits + 2;
     check_commits(&other, stage.commits + 1, is_first).await?;
-    let report = other.verify().await.expect("a report");
-    if report.is_clean() { Ok(is_first) } else { Err(Promise::Clean.broken(report)) }
+    check_faults(&other).await?;
+    Ok(is_first)
 }
 
 /// How a writer that was held ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
+pub(crate) enum Ended {
     /// Its commit came first.
     First,
     /// It committed over the other's write.
@@ -186,7 +186,8 @@ pub(crate) async fn judged_write(
     Ok(Verdict { is_after, aftermath: format!("{ended:?}"), ..verdict })
 }
 
-fn ended(is_first: bool, heard: &Heard) -> Result<Ended, Complaint> {
+/// How a writer ended that was told this, if that is true.
+pub(crate) fn ended(is_first: bool, heard: &Heard) -> Result<Ended, Complaint> {
     match heard.answer() {
         Some(Ok(WriteOutcome::Committed(_))) if is_first => Ok(Ended::First),
         Some(Ok(WriteOutcome::Committed(_))) => Ok(Ended::OnTop),
@@ -198,7 +199,7 @@ fn ended(is_first: bool, heard: &Heard) -> Result<Ended, Complaint> {
 }
 
 /// What the storage must hold in the end.
-fn case_of(stage: &Stage, ended: Ended) -> Case {
+pub(crate) fn case_of(stage: &Stage, ended: Ended) -> Case {
     let (scenario, other) = (stage.scenario, others(&stage.scenario));
     let (state, commits) = match ended {
         Ended::First => (scenario.over(&stage.before).with(&other), 2),
