@@ -7,6 +7,7 @@
 
 mod activity;
 mod audit;
+mod branches;
 mod cases;
 mod conformance;
 mod costs;

@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array};
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use futures::stream;
 use graphwrite_protocol_types::{TableIdentity, TableSummary};
@@ -124,11 +124,33 @@ impl TableChange<'_> {
         }
     }
 
-    /// The rows to write, read while they are written.
-    pub(crate) fn added(&self) -> BatchStream {
+    /// The rows to write.
+    pub(crate) fn added(&self) -> Added {
         let (rows, changes) = (self.rows, &self.changes);
         let keep = BooleanBuffer::collect_bool(changes.classes.len(), |row| changes.changes(row));
-        let (parts, name) = (rows.parts(), rows.name.clone());
+        let (schema, name) = (Arc::clone(&rows.schema), rows.name.clone());
+        Added { parts: rows.parts(), keep, schema, name }
+    }
+}
+
+/// The rows that a table gains, wherever they are kept. They may be read more than once: a ref that
+/// does not exist yet is staged over only after it is made.
+#[derive(Debug, Clone)]
+pub(crate) struct Added {
+    parts: Arc<Parts>,
+    keep: BooleanBuffer,
+    schema: SchemaRef,
+    name: String,
+}
+
+impl Added {
+    pub(crate) fn rows(&self) -> u64 {
+        self.keep.count_set_bits() as u64
+    }
+
+    /// The rows, read while they are written.
+    pub(crate) fn stream(&self) -> BatchStream {
+        let Self { parts, keep, schema, name } = self.clone();
         let kept = (0..parts.len()).map(move |part| {
             let keep = keep.slice(parts.first_row(part), parts.rows_of(part));
             kept_rows(&parts, part, keep).map_err(|error| SubstrateError::Engine {
@@ -138,7 +160,7 @@ impl TableChange<'_> {
             })
         });
         let kept = kept.filter(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0));
-        BatchStream::new(Arc::clone(&rows.schema), stream::iter(kept))
+        BatchStream::new(schema, stream::iter(kept))
     }
 }
 

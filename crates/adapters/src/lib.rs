@@ -6,6 +6,7 @@ mod change;
 mod diff;
 mod digest;
 mod error;
+mod fork;
 mod input;
 mod keys;
 mod load;

@@ -1,12 +1,13 @@
 //! What a plan has staged, and the one way to commit it: with the permit of the armed attempt
 //! (RFC 3.2). It must not know what the rows mean.
 
-use graphwrite_protocol_types::{AttemptId, CommitPermit, DatasetPath};
+use graphwrite_protocol_types::{AttemptId, CommitPermit, DatasetPath, Intent};
 use graphwrite_substrate::{
     Landing, StagedCommit, Store, TableHandle, create_dataset, strict_commit,
 };
 
 use crate::error::PerformError;
+use crate::fork::Fork;
 
 /// The staged commits of one attempt, in the order of its effects.
 #[derive(Debug)]
@@ -15,26 +16,30 @@ pub struct StagedPayload {
     effects: Vec<StagedEffect>,
 }
 
-/// One staged commit and where it goes.
+/// One commit and where it goes.
 #[derive(Debug)]
-pub(crate) struct StagedEffect {
-    target: Target,
-    staged: StagedCommit,
-}
-
-#[derive(Debug)]
-enum Target {
-    Over(Box<TableHandle>),
-    Create(DatasetPath),
+pub(crate) enum StagedEffect {
+    /// To a ref that is there.
+    Over(Box<TableHandle>, StagedCommit),
+    /// To a dataset that it makes.
+    Create(DatasetPath, StagedCommit),
+    /// To a ref that is made first.
+    Fork(Box<Fork>),
 }
 
 impl StagedEffect {
-    pub(crate) fn over(table: TableHandle, staged: StagedCommit) -> Self {
-        Self { target: Target::Over(Box::new(table)), staged }
+    fn rows(&self) -> u64 {
+        match self {
+            Self::Over(_, staged) | Self::Create(_, staged) => staged.rows(),
+            Self::Fork(fork) => fork.rows(),
+        }
     }
 
-    pub(crate) fn create(path: DatasetPath, staged: StagedCommit) -> Self {
-        Self { target: Target::Create(path), staged }
+    fn files(&self) -> &[String] {
+        match self {
+            Self::Over(_, staged) | Self::Create(_, staged) => staged.new_files(),
+            Self::Fork(_) => &[],
+        }
     }
 }
 
@@ -48,15 +53,15 @@ impl StagedPayload {
         self.effects.len() as u32
     }
 
-    /// Rows in the staged files.
+    /// Rows to be added.
     pub fn rows(&self) -> u64 {
-        self.effects.iter().map(|effect| effect.staged.rows()).sum()
+        self.effects.iter().map(StagedEffect::rows).sum()
     }
 
     /// The files that staging has written, by their paths below the graph's root: garbage if the
     /// attempt is given up.
     pub fn files(&self) -> impl Iterator<Item = &str> {
-        self.effects.iter().flat_map(|effect| effect.staged.new_files()).map(String::as_str)
+        self.effects.iter().flat_map(StagedEffect::files).map(String::as_str)
     }
 }
 
@@ -68,6 +73,7 @@ impl StagedPayload {
 pub async fn perform(
     effect: u32,
     payload: &StagedPayload,
+    intent: &Intent,
     permit: &CommitPermit<'_>,
     store: &Store,
 ) -> Result<Landing, PerformError> {
@@ -76,14 +82,14 @@ pub async fn perform(
         return Err(PerformError::OtherAttempt { permit: permit.attempt(), payload: attempt });
     }
     let staged = payload.effects.get(effect as usize);
-    let StagedEffect { target, staged } =
-        staged.ok_or(PerformError::NoSuchEffect { attempt, effect })?;
-    let staged = staged.clone();
-    let landing = match target {
-        Target::Over(table) => Box::pin(strict_commit(permit, table, staged)).await?,
-        Target::Create(path) => {
-            Box::pin(create_dataset(permit, store, path.as_str(), staged)).await?
+    let landing = match staged.ok_or(PerformError::NoSuchEffect { attempt, effect })? {
+        StagedEffect::Over(table, staged) => {
+            Box::pin(strict_commit(permit, table, staged.clone())).await?
         }
+        StagedEffect::Create(path, staged) => {
+            Box::pin(create_dataset(permit, store, path.as_str(), staged.clone())).await?
+        }
+        StagedEffect::Fork(fork) => Box::pin(fork.perform((intent, effect), permit, store)).await?,
     };
     Ok(landing)
 }

@@ -12,6 +12,7 @@ use tracing::debug;
 
 use crate::change::TableChange;
 use crate::error::PrepareError;
+use crate::fork::Fork;
 use crate::payload::{StagedEffect, StagedPayload};
 use crate::prepare::{PrepareContext, Signature};
 use crate::probe::{BaseTables, all};
@@ -99,8 +100,11 @@ impl Plan<'_> {
         let uuid = TxUuid::effect(self.context.attempt, index, 0);
         let identity = change.identity();
         match self.context.base.head(identity).live().zip(tables.get(identity)) {
+            Some((head, _)) if self.context.inherited.contains(&identity) => {
+                Ok(self.forked(head, uuid, change))
+            }
             Some((head, table)) => {
-                let adds = change.changes.puts().then(|| change.added());
+                let adds = change.changes.puts().then(|| change.added().stream());
                 let removes = &change.changes.replaced;
                 // The addresses are those of the version that the commit is staged over, and a strict
                 // commit lands on no other (K1).
@@ -109,6 +113,34 @@ impl Plan<'_> {
             }
             None => self.first_load(change, uuid).await,
         }
+    }
+
+    /// The branch's first rows of a table that it inherits go to a ref of its own: others may go on
+    /// with the one that it was forked from.
+    fn forked(&self, head: &LiveHead, uuid: TxUuid, change: &TableChange<'_>) -> Planned {
+        let physical_ref = PhysicalRef::of_first_write(self.context.attempt);
+        let step = PlannedStep { read_version: head.pin.version, tx_uuid: uuid.clone() };
+        let (post, content) = (step.pin(), ContentId::mint(self.context.env));
+        let next = NextHead::Live {
+            path: head.path.clone(),
+            physical_ref: physical_ref.clone(),
+            ref_identifier: head.ref_identifier.forked(head.pin.version, self.context.attempt),
+            pin: PinSlot::Exact(post.clone()),
+            content,
+            table_schema: head.table_schema,
+        };
+        let effect = Effect {
+            target: EffectTarget { identity: head.identity, path: head.path.clone(), physical_ref },
+            pre: PreState::Absent,
+            kind: EffectKind::CreateRef,
+            steps: vec![step],
+            post: PostState::Exact(post),
+            compensation: Compensation::DeleteRef,
+            content,
+        };
+        let adds = change.changes.puts().then(|| change.added());
+        let fork = Fork::new(change.changes.replaced.clone(), adds, uuid);
+        Planned { effect, next, staged: StagedEffect::Fork(Box::new(fork)) }
     }
 
     fn existing(
@@ -142,7 +174,7 @@ impl Plan<'_> {
             compensation: Compensation::Restore,
             content,
         };
-        Planned { effect, next, staged: StagedEffect::over(table.clone(), staged) }
+        Planned { effect, next, staged: StagedEffect::Over(Box::new(table.clone()), staged) }
     }
 
     /// The first rows of a table: its dataset is created with them, in one commit.
@@ -152,7 +184,8 @@ impl Plan<'_> {
         uuid: TxUuid,
     ) -> Result<Planned, PrepareError> {
         let path = DatasetPath::of_first_load(change.identity(), self.context.attempt);
-        let created = stage_create(self.context.store, path.as_str(), change.added(), uuid.clone());
+        let created =
+            stage_create(self.context.store, path.as_str(), change.added().stream(), uuid.clone());
         let staged = Box::pin(created).await?;
         let step = PlannedStep { read_version: 0, tx_uuid: uuid };
         let effect = self.creation(change.identity(), path.clone(), step);
@@ -164,7 +197,7 @@ impl Plan<'_> {
             content: effect.content,
             table_schema: self.context.base.schema.0,
         };
-        Ok(Planned { effect, next, staged: StagedEffect::create(path, staged) })
+        Ok(Planned { effect, next, staged: StagedEffect::Create(path, staged) })
     }
 
     fn creation(&self, identity: TableIdentity, path: DatasetPath, step: PlannedStep) -> Effect {

@@ -27,6 +27,9 @@ pub struct PrepareContext<'a> {
     pub base: &'a BaseView,
     /// The accepted schema of that state.
     pub schema: &'a GraphSchema,
+    /// The tables whose head is on a ref that the branch does not own: its first write to one makes a
+    /// ref of its own.
+    pub inherited: &'a BTreeSet<TableIdentity>,
     /// The graph's identity.
     pub domain: IdentityDomain,
     /// This attempt. Every physical name of the plan carries it (K4).

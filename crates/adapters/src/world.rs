@@ -1,6 +1,6 @@
 //! A graph in memory and one writer that takes requests through the stages without gates.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::TryStreamExt;
@@ -19,6 +19,8 @@ pub(super) struct World {
     pub(super) domain: IdentityDomain,
     env: Arc<CountingEnv>,
     manifest: Manifest,
+    /// The world has one branch, which inherits nothing.
+    inherited: BTreeSet<TableIdentity>,
 }
 
 /// What a load came to, briefly.
@@ -54,7 +56,7 @@ impl World {
             age_floor_s: AGE_FLOOR_S_DEFAULT,
         };
         let manifest = Manifest::init(&store, env.clone(), request).await.unwrap();
-        Self { store, schema, domain, env, manifest }
+        Self { store, schema, domain, env, manifest, inherited: BTreeSet::new() }
     }
 
     /// A graph with these rows.
@@ -93,6 +95,7 @@ impl World {
             store,
             base,
             schema: &self.schema.schema,
+            inherited: &self.inherited,
             domain: self.domain,
             attempt: AttemptId::mint(self.env.as_ref()),
             operation,
@@ -154,7 +157,9 @@ impl World {
         let armed = self.arm(write).await?;
         let mut achieved = Vec::new();
         for effect in 0..armed.payload().effects() {
-            let performed = perform(effect, armed.payload(), &armed.permit(), &self.store).await;
+            let performed =
+                perform(effect, armed.payload(), armed.intent(), &armed.permit(), &self.store)
+                    .await;
             let (version, _) = performed.unwrap().landed().expect("nobody else is here");
             achieved.push(Some(version.pin()));
         }

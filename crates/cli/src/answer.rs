@@ -1,7 +1,9 @@
 //! Turns the outcome of a write into a receipt or a failure: the one place where outcomes get their
 //! exit codes.
 
-use graphwrite_protocol_types::{Answer, OperationId, Unknown, Unresolved, WriteOutcome};
+use graphwrite_protocol_types::{
+    Answer, BranchDeleted, OperationId, Unknown, Unresolved, WriteOutcome,
+};
 
 use crate::exit::Exit;
 use crate::failure::{Effect, Failure};
@@ -26,6 +28,10 @@ pub(crate) fn settled(
         WriteOutcome::Contended(contention) => {
             let in_the_way = InTheWay::from(contention);
             of_answer(Exit::Recovery, outcome, in_the_way.message(), graph).contention(in_the_way)
+        }
+        WriteOutcome::BranchDeleted(deleted) => {
+            return Err(of_answer(Exit::Conflict, outcome, deleted_message(deleted), graph)
+                .operation(&deleted.operation));
         }
         WriteOutcome::OutcomeUnknown(unknown) => {
             return Err(of_answer(Exit::Unknown, outcome, unknown_message(unknown), graph)
@@ -61,6 +67,12 @@ fn unresolved_message(unresolved: &Unresolved) -> String {
     format!(
         "attempt {attempt}{request} was interrupted{place} and cannot be resolved here: {reason}"
     )
+}
+
+fn deleted_message(deleted: &BranchDeleted) -> String {
+    let name = &deleted.branch.name;
+    let landed = deleted.landed.map(|commit| format!(", after commit {commit} had landed on it"));
+    format!("branch `{name}` was deleted{}", landed.unwrap_or_default())
 }
 
 fn unknown_message(unknown: &Unknown) -> String {

@@ -20,11 +20,11 @@ pub(crate) fn class(code: &str) -> Exit {
         | "limit_exceeded" | "read_only" | "no_such_type" | "unsupported_value"
         | "file_unreadable" | "line_too_long" | "not_utf8" | "other_form" | "no_header"
         | "open_quote" | "stray_quote" | "lone_return" | "file_damaged" | "type_not_named"
-        | "other_incarnation" => Exit::Refused,
+        | "other_incarnation" | "branch_exists" => Exit::Refused,
         "no_such_commit" | "version_gone" => Exit::Negative,
-        "schema_moved" => Exit::Conflict,
+        "schema_moved" | "branch_deleted" | "given_up" | "retries_exhausted" => Exit::Conflict,
         "gate_timeout" | "manifest_contended" | "contended" | "recovery_required"
-        | "recovery_blocked" | "unexplained_head" => Exit::Recovery,
+        | "recovery_blocked" | "unexplained_head" | "cleanup_pending" => Exit::Recovery,
         "outcome_unknown" => Exit::Unknown,
         "usage" => Exit::Usage,
         "storage" | "temp_storage" | "pin_lost" | "table_damaged" | "manifest_damaged"

@@ -1,6 +1,8 @@
 //! The command line: every command, argument and default. It describes; it does nothing and knows
 //! no graph.
 
+mod branch;
+
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::Deref;
@@ -12,13 +14,17 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use graphwrite_coordinator::DataForm;
-use graphwrite_protocol_types::{AttemptId, CommitId, InvalidId, OperationId};
+use graphwrite_protocol_types::{AttemptId, BranchSelector, CommitId, InvalidId, OperationId};
 
 use crate::exit::Exit;
 #[cfg(feature = "failpoints")]
 use crate::fault::FaultSpec;
 use crate::size::Size;
 use crate::waiting::WaitArgs;
+
+pub(crate) use branch::{
+    BranchCommand, BranchCreateArgs, BranchDeleteArgs, BranchListArgs, BranchStatusArgs, ForkOf,
+};
 
 /// Writes graphs of many tables, each write atomic and visible at once; looks into them and into
 /// what an interrupted write left behind.
@@ -54,6 +60,9 @@ pub(crate) enum Command {
     /// Read the history of the graph
     #[command(subcommand)]
     Commit(CommitCommand),
+    /// Make, list, look at and delete branches
+    #[command(subcommand)]
+    Branch(BranchCommand),
     /// Look at writes that were interrupted, and resolve them
     #[command(subcommand)]
     Intent(IntentCommand),
@@ -62,7 +71,7 @@ pub(crate) enum Command {
     /// Say what became of a request, from its operation id: committed, aborted, pending or unknown
     Outcome(OutcomeArgs),
     /// Check everything, reading only; exits with 1 if something is wrong
-    Verify(GraphArgs),
+    Verify(WholeArgs),
     /// Show the version of this tool and of the format that it writes
     Version(VersionArgs),
     /// Print the script with which a shell completes this tool's command line
@@ -106,13 +115,13 @@ pub(crate) struct OutputArgs {
 
 /// The graph that a command is about; it reads as its text.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct GraphPlace {
+pub(crate) struct WholeGraph {
     /// Directory of the graph
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     graph: String,
 }
 
-impl Deref for GraphPlace {
+impl Deref for WholeGraph {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -120,10 +129,36 @@ impl Deref for GraphPlace {
     }
 }
 
+/// One branch of a graph; it reads as the graph's text.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct GraphPlace {
+    #[command(flatten)]
+    pub(crate) whole: WholeGraph,
+    /// The branch
+    #[arg(long, value_name = "BRANCH", default_value = "main")]
+    pub(crate) branch: BranchSelector,
+}
+
+impl Deref for GraphPlace {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.whole
+    }
+}
+
 impl fmt::Display for GraphPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self)
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WholeArgs {
+    #[command(flatten)]
+    pub(crate) graph: WholeGraph,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]
@@ -348,9 +383,6 @@ pub(crate) struct OutcomeArgs {
     /// The request: the key that it was sent with, or the id that its receipt or error named
     #[arg(value_name = "OPERATION")]
     pub(crate) operation: OperationId,
-    /// The branch that it was sent to
-    #[arg(long, value_name = "BRANCH", default_value = "main")]
-    pub(crate) branch: String,
     /// If it has not committed, decide that it never will; whatever is left of it is then taken back
     #[arg(long)]
     pub(crate) seal: bool,

@@ -1,5 +1,6 @@
 //! Which function carries out which command, and the runtime under it.
 
+mod branch;
 mod completions;
 mod export;
 mod history;
@@ -16,7 +17,9 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
-use crate::command::{Cli, Command, CommitCommand, Format, IntentCommand, OutputArgs};
+use crate::command::{
+    BranchCommand, Cli, Command, CommitCommand, Format, IntentCommand, OutputArgs,
+};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::io::{Io, Surroundings};
@@ -33,13 +36,18 @@ pub(crate) fn style(cli: &Cli, around: &Surroundings) -> Style {
         Command::Init(args) => args.output,
         Command::Load(args) => args.output,
         Command::Mutate(args) => args.output,
-        Command::Status(args) | Command::Verify(args) => args.output,
+        Command::Status(args) => args.output,
+        Command::Verify(args) => args.output,
         Command::Commit(CommitCommand::Log(args)) => args.output,
         Command::Commit(CommitCommand::Show(args)) => args.output,
         Command::Commit(CommitCommand::Diff(args)) => args.output,
         Command::Intent(IntentCommand::List(args)) => args.output,
         Command::Intent(IntentCommand::Show(args) | IntentCommand::Explain(args)) => args.output,
         Command::Intent(IntentCommand::Resolve(args)) => args.output,
+        Command::Branch(BranchCommand::Create(args)) => args.output,
+        Command::Branch(BranchCommand::List(args)) => args.output,
+        Command::Branch(BranchCommand::Status(args)) => args.output,
+        Command::Branch(BranchCommand::Delete(args)) => args.output,
         Command::Audit(args) => args.output,
         Command::Outcome(args) => args.output,
         Command::Version(args) => args.output,
@@ -99,6 +107,7 @@ async fn dispatch(command: Command, style: Style, io: &mut Io<'_>) -> Result<Exi
         Command::Intent(IntentCommand::Show(args)) => intents::show(&args, style, io).await,
         Command::Intent(IntentCommand::Explain(args)) => intents::explain(&args, style, io).await,
         Command::Intent(IntentCommand::Resolve(args)) => intents::resolve(&args, style, io).await,
+        Command::Branch(command) => branch::branch(&command, style, io).await,
         Command::Audit(args) => history::audit(&args, style, io).await,
         Command::Outcome(args) => outcome::outcome(&args, style, io).await,
         Command::Completions(args) => completions::completions(args.shell, io),

@@ -2,6 +2,7 @@
 //! consists. It must not know how a graph is asked.
 
 mod audit;
+mod branch;
 mod commit;
 mod created;
 mod diff;
@@ -15,6 +16,7 @@ mod verify;
 mod version;
 
 pub(crate) use audit::AuditReport;
+pub(crate) use branch::{BranchChanged, BranchList, BranchReport};
 pub(crate) use commit::{CommitEntry, CommitLog};
 pub(crate) use created::Created;
 pub(crate) use diff::DiffReport;

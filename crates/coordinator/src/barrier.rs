@@ -21,7 +21,12 @@ pub(crate) async fn clear_the_way(
     write: &Write,
     healed: &mut Healed,
 ) -> Result<ControlFlow<WriteOutcome, ManifestState>, WriteErrorKind> {
-    let (cleared, beside) = tokio::join!(clear(core, write, healed), core.manifest.state());
+    let (cleared, beside, current) =
+        tokio::join!(clear(core, write, healed), core.manifest.state(), core.is_current());
+    if !current? {
+        let deleted = write.told_deleted(core, None);
+        return Ok(ControlFlow::Break(WriteOutcome::BranchDeleted(deleted)));
+    }
     Ok(match cleared? {
         ControlFlow::Break(outcome) => ControlFlow::Break(outcome),
         ControlFlow::Continue(Changed(false)) => ControlFlow::Continue(beside?),

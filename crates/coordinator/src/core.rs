@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use graphwrite_gates::GateManager;
 use graphwrite_manifest::Manifest;
-use graphwrite_protocol_types::{AttemptId, BranchToken, Purpose};
+use graphwrite_protocol_types::{AttemptId, BranchName, BranchToken, IdentityDomain, Purpose};
 use graphwrite_recovery::RecordSet;
-use graphwrite_substrate::{IntentStore, Store, StoreError};
+use graphwrite_substrate::{IntentStore, NameStore, Store, StoreError};
 
 use crate::GraphOptions;
 use crate::background::Background;
@@ -18,6 +18,7 @@ pub(crate) struct Core {
     pub(crate) store: Store,
     pub(crate) manifest: Manifest,
     pub(crate) intents: IntentStore,
+    pub(crate) names: NameStore,
     pub(crate) gates: Arc<GateManager>,
     pub(crate) lanes: Arc<GateManager>,
     pub(crate) counters: Arc<Counters>,
@@ -38,11 +39,13 @@ impl Core {
         let lanes = options.process.lanes(store.canonical_root(), &options.env);
         let counters = options.process.counters(store.canonical_root());
         let intents = IntentStore::new(store.clone(), domain);
+        let names = NameStore::new(store.clone(), domain);
         let background = Background::default();
         Arc::new(Self {
             store,
             manifest,
             intents,
+            names,
             gates,
             lanes,
             counters,
@@ -52,9 +55,25 @@ impl Core {
         })
     }
 
-    /// The branch that this build works on.
+    /// The branch that the handle is on.
     pub(crate) fn branch(&self) -> BranchToken {
         self.manifest.known_state().base().branch.clone()
+    }
+
+    /// The graph's identity.
+    pub(crate) fn domain(&self) -> IdentityDomain {
+        self.manifest.known_state().domain()
+    }
+
+    /// Whether the incarnation that the handle is on still is what its name means. Main always is; for
+    /// another branch this is one LIST.
+    pub(crate) async fn is_current(&self) -> Result<bool, StoreError> {
+        let branch = self.branch();
+        match branch.name.parse::<BranchName>() {
+            Ok(name) => self.names.still_means(&name, branch.record).await,
+            // The name of main is no branch name.
+            Err(_) => Ok(branch.native.is_main()),
+        }
     }
 
     /// Deletes an attempt's records: the intent last (RFC 4.8).

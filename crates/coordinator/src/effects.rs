@@ -2,7 +2,7 @@
 //! is judged: cancelling siblings would leave effects that nobody knows of.
 
 use futures::future::join_all;
-use graphwrite_adapters::StagedPayload;
+use graphwrite_adapters::{StagedPayload, perform as perform_step};
 use graphwrite_protocol_types::{Armed, Defect, EffectKind, Failpoint, Pin};
 use graphwrite_recovery::OwnSteps;
 use graphwrite_substrate::Landing;
@@ -100,8 +100,8 @@ async fn perform(
     let mut resends = 0;
     loop {
         let permit = armed.permit();
-        let step =
-            graphwrite_adapters::perform(index as u32, armed.payload(), &permit, &core.store);
+        let (payload, intent) = (armed.payload(), armed.intent());
+        let step = perform_step(index as u32, payload, intent, &permit, &core.store);
         match Box::pin(step).await {
             Ok(Landing::Landed { version, .. }) => {
                 core.intents.arm_late(armed.intent()).await;

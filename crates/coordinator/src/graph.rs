@@ -8,14 +8,15 @@ use graphwrite_adapters::{InputBuilder, LoadLimits, MutationBuilder};
 use graphwrite_gates::GateMetrics;
 use graphwrite_manifest::{AGE_FLOOR_S_DEFAULT, CommitRow, InitRequest, Manifest};
 use graphwrite_protocol_types::{
-    AttemptId, CommitId, Failpoint, IdentityDomain, Intent, NativeBranch, Purpose, SchemaChange,
-    WriteOutcome,
+    AttemptId, BranchSelector, BranchToken, CommitId, Failpoint, IdentityDomain, Intent,
+    NativeBranch, Purpose, SchemaChange, WriteOutcome,
 };
 use graphwrite_recovery::BarrierReport;
 use graphwrite_schema::GraphSchema;
 use graphwrite_substrate::Store;
 
 use crate::audit::audit;
+use crate::branch;
 use crate::core::Core;
 use crate::diff::diff;
 use crate::operation::{Caller, Work, schema_of};
@@ -27,9 +28,10 @@ use crate::status::status;
 use crate::verify::verify;
 use crate::write::write;
 use crate::{
-    Activity, AuditEntry, CommitDiff, CreateError, DiffRequest, GraphOptions, LoadRequest,
-    MutateRequest, OpenError, OperationOutcome, OutcomeError, OutcomeRequest, ReadError,
-    RecoverError, Snapshot, WriteError,
+    Activity, AuditEntry, BranchError, BranchInfo, BranchStanding, BranchStatus, CommitDiff,
+    CreateBranch, CreateError, DeleteBranch, DiffRequest, GraphOptions, LoadRequest, MutateRequest,
+    OpenError, OperationOutcome, OutcomeError, OutcomeRequest, ReadError, RecoverError, Snapshot,
+    WriteError,
 };
 
 /// A graph: many tables, one authority. Cheap to clone; clones share everything.
@@ -203,6 +205,64 @@ impl Graph {
     pub async fn commit(&self, id: CommitId) -> Result<Option<CommitInfo>, ReadError> {
         let state = self.core.manifest.state().await?;
         Ok(state.commit(id).await?.map(CommitInfo::from))
+    }
+
+    /// Makes a branch. It costs the same whatever the graph's size and number of branches, copies no
+    /// rows, and makes no commit.
+    ///
+    /// The creation runs to its end even if the returned future is dropped.
+    ///
+    /// # Errors
+    /// Why there is no new branch.
+    pub fn create_branch(
+        &self,
+        request: CreateBranch,
+    ) -> BoxFuture<'_, Result<BranchInfo, BranchError>> {
+        Box::pin(branch::create(&self.core, request))
+    }
+
+    /// A handle on a branch of this graph: the incarnation that its name means now. What this handle
+    /// does on it is refused once the branch is deleted, even if another of its name is made.
+    ///
+    /// # Errors
+    /// There is no such branch, or it cannot be opened.
+    pub fn branch(&self, name: &BranchSelector) -> BoxFuture<'_, Result<Self, BranchError>> {
+        let name = name.clone();
+        Box::pin(async move { Ok(Self { core: branch::open(&self.core, &name).await? }) })
+    }
+
+    /// All names that were ever used, main first, with what each means now. Reads only.
+    ///
+    /// # Errors
+    /// The records of names cannot be read.
+    pub fn branches(&self) -> BoxFuture<'_, Result<Vec<(String, BranchStanding)>, BranchError>> {
+        Box::pin(branch::list(&self.core))
+    }
+
+    /// One branch, closely. Reads only.
+    ///
+    /// # Errors
+    /// There is no such branch, or it cannot be read.
+    pub fn branch_status(
+        &self,
+        name: &BranchSelector,
+    ) -> BoxFuture<'_, Result<BranchStatus, BranchError>> {
+        let name = name.clone();
+        Box::pin(async move { branch::describe(&self.core, &name).await })
+    }
+
+    /// Deletes a branch, whatever state its data is in. Branches that were forked from it go on; a
+    /// write to it that is under way is told, never acknowledged into nothing.
+    ///
+    /// # Errors
+    /// There is no such branch, or whether it is deleted is not known.
+    pub fn delete_branch(&self, request: DeleteBranch) -> BoxFuture<'_, Result<(), BranchError>> {
+        Box::pin(async move { branch::delete(&self.core, &request).await.map(drop) })
+    }
+
+    /// The incarnation of the branch that this handle is on.
+    pub fn on_branch(&self) -> BranchToken {
+        self.core.branch()
     }
 
     /// The armed intents, each with what was found, the rule that decides and what would be next,

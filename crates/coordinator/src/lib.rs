@@ -4,10 +4,12 @@
 // Futures over Lance's types are deep; here they are proven `Send` once, for every caller.
 #![recursion_limit = "256"]
 
+mod acknowledge;
 mod activity;
 mod audit;
 mod background;
 mod barrier;
+mod branch;
 mod core;
 mod counters;
 mod diff;
@@ -43,6 +45,9 @@ mod write;
 
 pub use activity::{Activity, Durations, Sample};
 pub use audit::{AuditEntry, AuditedDecision};
+pub use branch::{
+    BranchError, BranchFrom, BranchInfo, BranchStanding, BranchStatus, CreateBranch, DeleteBranch,
+};
 pub use diff::{CommitDiff, DiffRequest, TableDiff};
 pub use env::SystemEnv;
 pub use error::{CreateError, InitError, OpenError, ReadError, WriteError, WriteErrorKind};

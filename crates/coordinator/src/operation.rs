@@ -7,8 +7,8 @@ use graphwrite_adapters::{
 };
 use graphwrite_manifest::{ManifestState, OutcomeRow};
 use graphwrite_protocol_types::{
-    AttemptId, Conflict, Defect, Footprint, GraphHeadToken, OperationId, RequestDigest,
-    TableIdentity, WriteOutcome, WriterKind,
+    AttemptId, BranchDeleted, CommitId, Conflict, Defect, Footprint, GraphHeadToken, OperationId,
+    RequestDigest, TableIdentity, WriteOutcome, WriterKind,
 };
 use graphwrite_schema::GraphSchema;
 
@@ -180,17 +180,23 @@ impl Write {
         outcome
     }
 
+    /// What is said when the branch of the request is deleted.
+    pub(crate) fn told_deleted(&self, core: &Core, landed: Option<CommitId>) -> BranchDeleted {
+        BranchDeleted { operation: self.operation.clone(), branch: core.branch(), landed }
+    }
+
     pub(crate) async fn prepare(
         &self,
         core: &Core,
         state: &ManifestState,
         attempt: AttemptId,
     ) -> Result<WritePlan, WriteErrorKind> {
-        let schema = schema_of(state)?;
+        let (schema, inherited) = (schema_of(state)?, state.inherited());
         let context = PrepareContext {
             store: &core.store,
             base: state.base(),
             schema: &schema,
+            inherited: &inherited,
             domain: state.domain(),
             attempt,
             operation: &self.operation,

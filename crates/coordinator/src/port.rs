@@ -21,8 +21,9 @@ use graphwrite_recovery::{
     RefFacts, RefName, Removal, Retired, SlotFacts, TakenBack, WIDTH,
 };
 use graphwrite_substrate::{
-    AttemptRecords, IntentError, RecoveryListing, SubstrateError, TableHandle, Version,
-    delete_dataset, head, read_slot, stage_fence, stage_restore, strict_commit,
+    AttemptRecords, IntentError, RecoveryListing, RefFork, RefRemoval, SubstrateError, TableHandle,
+    Version, delete_dataset, delete_ref, head, read_slot, stage_fence, stage_restore,
+    strict_commit,
 };
 use thiserror::Error;
 
@@ -67,7 +68,7 @@ impl From<graphwrite_substrate::StoreError> for PortError {
     }
 }
 
-/// The world of the graph's main branch.
+/// The world of the branch that a handle is on.
 #[derive(Debug)]
 pub(crate) struct Port {
     core: Arc<Core>,
@@ -171,6 +172,15 @@ fn operation_outcome(intent: &Intent, row: Option<&OutcomeRow>) -> OperationOutc
     }
 }
 
+/// What is said of every intent of a branch that was deleted.
+fn gone() -> AuthorityFacts {
+    AuthorityFacts {
+        authority: Authority::BranchGone,
+        outcome: AttemptOutcome::None,
+        operation: OperationOutcome::None,
+    }
+}
+
 fn effect_of(intent: &Intent, effect: u32) -> Result<&Effect, PortError> {
     let known = intent.effects.get(effect as usize);
     known.ok_or(PortError::NoSuchEffect { attempt: intent.attempt, effect })
@@ -265,6 +275,10 @@ impl RecoveryPort for Port {
     }
 
     async fn authority(&self, intents: &[&Intent]) -> Result<Vec<AuthorityFacts>, PortError> {
+        // The records first: a name that means this incarnation meant it while its manifest is read.
+        if !self.core.is_current().await? {
+            return Ok(intents.iter().map(|_| gone()).collect());
+        }
         let state = self.core.manifest.state().await?;
         let asked = intents.iter().map(|intent| (intent.attempt, Some(&intent.operation)));
         let outcomes = state.outcomes_of(asked).await?;
@@ -334,9 +348,19 @@ impl RecoveryPort for Port {
         }
     }
 
-    async fn delete_ref(&self, _: &Full, _: &Intent, _: u32) -> Result<Removal, PortError> {
-        // No writer of this build makes a ref; an intent that does is of a newer one.
-        Ok(Removal::Unknown { cause: "this build does not handle table refs".to_owned() })
+    async fn delete_ref(
+        &self,
+        full: &Full,
+        intent: &Intent,
+        effect: u32,
+    ) -> Result<Removal, PortError> {
+        let no_ref = PortError::NoSuchEffect { attempt: intent.attempt, effect };
+        let fork = RefFork::of_effect(intent, effect).ok_or(no_ref)?;
+        match delete_ref(&full.permit(intent.attempt), &self.core.store, &fork).await {
+            Ok(RefRemoval::Removed) => Ok(Removal::Removed),
+            Ok(foreign) => Ok(Removal::Unknown { cause: format!("{foreign:?}") }),
+            Err(error) => Ok(Removal::Unknown { cause: error.to_string() }),
+        }
     }
 
     async fn move_pins(

@@ -7,12 +7,12 @@ use graphwrite_protocol_types::{Full, Intent, RecoveryMode, Unknown, Unresolved,
 use graphwrite_recovery::{Interpreter, OwnSteps, Owner, RecordSet, Resolution};
 
 use crate::Injected;
+use crate::acknowledge::acknowledge;
 use crate::core::Core;
 use crate::error::WriteErrorKind;
 use crate::held::Held;
 use crate::operation::sealed;
 use crate::port::Port;
-use crate::receipt::receipt_of_commit;
 use crate::restart::{Attempted, Obstacle, Setback};
 
 /// An armed attempt that stopped.
@@ -138,8 +138,7 @@ async fn committed(
     let row = commit.ok_or_else(|| WriteErrorKind::Internal {
         reason: format!("commit {} has no lineage row", intent.lineage.commit),
     })?;
-    let receipt = receipt_of_commit(&row, &state.base().branch, restarts);
-    Ok(Attempted::done(WriteOutcome::Committed(receipt)))
+    Ok(Attempted::done(acknowledge(core, &row, restarts).await))
 }
 
 /// The name under which the intent knew the table of an effect.

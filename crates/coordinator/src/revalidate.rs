@@ -7,10 +7,11 @@ use std::sync::Arc;
 use futures::future::try_join_all;
 use graphwrite_manifest::{ManifestState, PinMove, Transition};
 use graphwrite_protocol_types::{
-    AttemptId, Defect, Footprint, Observed, Pin, PreState, PreparedWrite, TableIdentity,
+    AttemptId, Defect, EffectTarget, Footprint, LiveHead, Observed, Pin, PreState, PreparedWrite,
+    TableIdentity,
 };
 use graphwrite_recovery::LocalProcess;
-use graphwrite_substrate::{IntentError, RecoveryListing, head_expected};
+use graphwrite_substrate::{IntentError, RecoveryListing, head_expected, read_slot};
 
 use crate::core::Core;
 use crate::error::WriteErrorKind;
@@ -35,19 +36,37 @@ pub(crate) async fn observe(
 type Heads = BTreeMap<TableIdentity, Option<Pin>>;
 
 async fn heads_of(core: &Core, write: &PreparedWrite) -> Result<Heads, WriteErrorKind> {
-    let existing = write.effects.iter().filter_map(|effect| match &effect.pre {
-        PreState::At(pin) => Some((&effect.target, pin)),
-        _ => None,
+    let reads = write.effects.iter().map(|effect| async move {
+        let identity = effect.target.identity;
+        let source = write.base.head(identity).live();
+        let found = match (&effect.pre, source) {
+            (PreState::At(pin), _) => newest_of(core, &effect.target, pin).await?,
+            (PreState::Absent, Some(source)) => pinned(core, source).await?,
+            (PreState::Absent, None) => return Ok(None),
+        };
+        Ok::<_, WriteErrorKind>(Some((identity, found)))
     });
-    let reads = existing.map(|(target, pin)| async move {
-        if core.store.has(Defect::ArmedOverDrift) {
-            return Ok((target.identity, Some(pin.clone())));
-        }
-        let path = target.path.as_str();
-        let newest = head_expected(&core.store, path, &target.physical_ref, pin.version).await?;
-        Ok::<_, WriteErrorKind>((target.identity, newest.map(|newest| newest.pin())))
-    });
-    Ok(try_join_all(reads).await?.into_iter().collect())
+    Ok(try_join_all(reads).await?.into_iter().flatten().collect())
+}
+
+async fn newest_of(
+    core: &Core,
+    target: &EffectTarget,
+    pin: &Pin,
+) -> Result<Option<Pin>, WriteErrorKind> {
+    if core.store.has(Defect::ArmedOverDrift) {
+        return Ok(Some(pin.clone()));
+    }
+    let path = target.path.as_str();
+    let newest = head_expected(&core.store, path, &target.physical_ref, pin.version).await?;
+    Ok(newest.map(|newest| newest.pin()))
+}
+
+/// The version that a ref is to be made from. Whoever owns its ref may go on with it.
+async fn pinned(core: &Core, source: &LiveHead) -> Result<Option<Pin>, WriteErrorKind> {
+    let path = source.path.as_str();
+    let slot = read_slot(&core.store, path, &source.physical_ref, source.pin.version).await?;
+    Ok(slot.map(|slot| slot.version.pin()))
 }
 
 /// A fence directly above the pin may be left by a recoverer that died, or come late, with or

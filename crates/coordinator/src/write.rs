@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 use tracing::Instrument;
 
 use crate::WriteError;
+use crate::acknowledge::acknowledge;
 use crate::barrier::clear_the_way;
 use crate::core::Core;
 use crate::counters::Asked;
@@ -30,7 +31,7 @@ use crate::lane::enter_lane;
 use crate::operation::{Caller, Work, Write, sealed};
 use crate::process::LiveAttempt;
 use crate::progress::Progress;
-use crate::receipt::{receipt_of_commit, receipt_of_no_change};
+use crate::receipt::receipt_of_no_change;
 use crate::resolve::{Failed, resolve_own};
 use crate::restart::{Attempted, Obstacle, RestartReason, Setback, give_up, pause};
 use crate::revalidate::observe;
@@ -228,9 +229,9 @@ async fn carry_out(
     match to_publication(core, trace, armed, &state, restarts, &progress).await {
         Ok((published, commit)) => {
             // H: the caller has its receipt before the records go.
-            let receipt = receipt_of_commit(&commit, &branch, restarts);
             let (intent, _) = published.finalize();
-            reply(answer, Ok(Attempted::done(WriteOutcome::Committed(receipt))));
+            let outcome = acknowledge(core, &commit, restarts).await;
+            reply(answer, Ok(Attempted::done(outcome)));
             let records = progress.records();
             finalize(core, &intent, &records).instrument(trace.finalize()).await;
         }

@@ -1,9 +1,12 @@
 //! One version of the manifest, read at once: what is true, and the newest of how it came to be.
 //! Nothing of it can straddle a commit, because all of it is one version.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use graphwrite_protocol_types::{BaseView, BranchToken, FormatStamp, IdentityDomain};
+use graphwrite_protocol_types::{
+    BaseView, BranchToken, FormatStamp, IdentityDomain, TableIdentity,
+};
 use graphwrite_substrate::{TableHandle, TableVersion};
 
 use crate::error::Damage;
@@ -65,6 +68,16 @@ impl ManifestState {
     /// The canonical bytes of the accepted schema.
     pub fn schema_canonical(&self) -> &[u8] {
         &self.0.hot.schema.value.canonical
+    }
+
+    /// The tables whose head the branch has from its fork, on a ref that it does not own: it may pin
+    /// it and never commits to it (design 01 section 6). None on main.
+    pub fn inherited(&self) -> BTreeSet<TableIdentity> {
+        let forked_at = self.base().branch.identifier.forked_at();
+        let heads = self.0.hot.heads.iter();
+        let inherited =
+            heads.filter(|(_, head)| head.version <= forked_at && head.value.live().is_some());
+        inherited.map(|(identity, _)| *identity).collect()
     }
 
     /// The newest commits, newest first, as many as current state carries with it: all, or at least

@@ -42,6 +42,14 @@ failpoints! {
     PostPublish = "post_publish",
     /// The intent is about to be deleted.
     PreIntentDelete = "pre_intent_delete",
+    /// Branch creation: the name is begun, nothing of its native branch is there.
+    BranchPostBegin = "branch_post_begin",
+    /// Branch creation: the native branch is cloned, its contents are missing.
+    BranchPostClone = "branch_post_clone",
+    /// Branch creation: the native branch is complete, the name is undecided.
+    BranchPostContents = "branch_post_contents",
+    /// Branch creation: the name is decided, nobody has been told.
+    BranchPostDecide = "branch_post_decide",
     /// Recovery: the `aborted` row is durable, nothing is compensated.
     RecoveryPostAbort = "recovery_post_abort",
     /// Recovery: one effect has been compensated.

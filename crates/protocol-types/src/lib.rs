@@ -52,8 +52,8 @@ pub use name_state::{
     RootedBy, Unfinished, Wholeness,
 };
 pub use outcome::{
-    Answer, Conflict, Contention, Receipt, Recovered, RecoveredHow, Unknown, Unresolved,
-    WriteOutcome,
+    Answer, BranchDeleted, Conflict, Contention, Receipt, Recovered, RecoveredHow, Unknown,
+    Unresolved, WriteOutcome,
 };
 pub use owner::OwnerRecord;
 pub use permit::{CommitPermit, CommitReason, Full, RecoveryMode, RollForward};

@@ -177,6 +177,20 @@ pub enum WriteOutcome {
     Contended(Contention),
     /// Whether the commit happened could not be established.
     OutcomeUnknown(Unknown),
+    /// The branch was deleted; nothing is acknowledged on it.
+    BranchDeleted(BranchDeleted),
+}
+
+/// A request to an incarnation of a branch that is deleted (design 01 section 5, G).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BranchDeleted {
+    /// The caller's request.
+    pub operation: OperationId,
+    /// The incarnation.
+    pub branch: BranchToken,
+    /// The commit that landed on it before the deletion was seen. Nobody can reach it by the branch's
+    /// name, but a branch that was forked meanwhile may hold it.
+    pub landed: Option<CommitId>,
 }
 
 /// A request whose fate could not be established; the next barrier settles it.
@@ -204,6 +218,7 @@ impl Answer for WriteOutcome {
             Self::RecoveryRequired(_) => "recovery_required",
             Self::Contended(_) => "contended",
             Self::OutcomeUnknown(_) => "outcome_unknown",
+            Self::BranchDeleted(_) => "branch_deleted",
         }
     }
 
@@ -212,12 +227,19 @@ impl Answer for WriteOutcome {
             Self::Conflict(conflict) => conflict.may_retry(),
             Self::Contended(_) => true,
             Self::OutcomeUnknown(unknown) => unknown.is_callers_id,
-            Self::Committed(_) | Self::NoChange(_) | Self::RecoveryRequired(_) => false,
+            Self::Committed(_)
+            | Self::NoChange(_)
+            | Self::RecoveryRequired(_)
+            | Self::BranchDeleted(_) => false,
         }
     }
 
     fn had_no_effect(&self) -> bool {
-        !matches!(self, Self::Committed(_) | Self::OutcomeUnknown(_))
+        match self {
+            Self::Committed(_) | Self::OutcomeUnknown(_) => false,
+            Self::BranchDeleted(deleted) => deleted.landed.is_none(),
+            _ => true,
+        }
     }
 
     fn help(&self) -> String {
@@ -236,6 +258,11 @@ impl Answer for WriteOutcome {
                 "send the request again under the same operation id, which cannot apply it twice, or \
                  ask `graphwrite outcome <graph> {operation}`"
             ),
+            Self::BranchDeleted(_) => {
+                "nothing of it can be read by the branch's name; `graphwrite branch list <graph>` lists \
+                 the branches"
+                    .into()
+            }
             Self::OutcomeUnknown(Unknown { operation, .. }) => format!(
                 "ask `graphwrite outcome <graph> {operation}`; to send the request again, send it \
                  with `--operation-id {operation}`, or it may be applied twice"

@@ -34,8 +34,8 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 use crate::{
-    AttemptId, BaseView, CommitPermit, Effect, Intent, ManifestDelta, NextHead, OwnerRecord, Pin,
-    PinSlot, PlanInvalid, PreState, PreparedWrite, Stale, TableIdentity,
+    AttemptId, BaseView, CommitPermit, Effect, EffectKind, Intent, ManifestDelta, NextHead,
+    OwnerRecord, Pin, PinSlot, PlanInvalid, PreState, PreparedWrite, Stale, TableIdentity,
 };
 
 /// Stage B is done: a complete plan and its staged payload `P`; no HEAD has moved.
@@ -129,16 +129,29 @@ impl<P, G> Gated<P, G> {
             return Err(NotValid::Pending { attempt: *attempt });
         }
         self.write.read_set.check(&observed.authority)?;
-        self.write.effects.iter().try_for_each(|effect| head_is_pinned(effect, observed))?;
+        let effects = &self.write.effects;
+        effects.iter().try_for_each(|effect| base_is_there(effect, &self.write, observed))?;
         let manifest = observed.authority.manifest.clone();
         let Self { write, payload, gates } = self;
         Ok(Revalidated { write, payload, gates, manifest })
     }
 }
 
-fn head_is_pinned(effect: &Effect, observed: &Observed) -> Result<(), NotValid> {
-    let PreState::At(pin) = &effect.pre else { return Ok(()) };
+/// HEAD of an existing target is its pin; the version that a ref is to be made from is still there.
+fn base_is_there(
+    effect: &Effect,
+    write: &PreparedWrite,
+    observed: &Observed,
+) -> Result<(), NotValid> {
     let identity = effect.target.identity;
+    let pin = match (&effect.pre, effect.kind) {
+        (PreState::At(pin), _) => pin,
+        (PreState::Absent, EffectKind::CreateRef) => match write.base.head(identity).live() {
+            Some(source) => &source.pin,
+            None => return Ok(()),
+        },
+        (PreState::Absent, _) => return Ok(()),
+    };
     let found = observed.heads.get(&identity).cloned().flatten();
     if found.as_ref() == Some(pin) {
         return Ok(());

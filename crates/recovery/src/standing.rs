@@ -148,7 +148,7 @@ fn is_named_after(effect: &Effect, attempt: AttemptId) -> bool {
         EffectKind::CreateDataset => {
             target.path == DatasetPath::of_first_load(target.identity, attempt)
         }
-        EffectKind::CreateRef => target.physical_ref == PhysicalRef::Named(format!("t-{attempt}")),
+        EffectKind::CreateRef => target.physical_ref == PhysicalRef::of_first_write(attempt),
         EffectKind::Staged | EffectKind::Chain | EffectKind::Pointer | EffectKind::Inline => false,
     }
 }

@@ -7,7 +7,7 @@ use graphwrite_coordinator::{
 use graphwrite_protocol_types::AttemptId;
 
 use crate::classes::failed;
-use crate::command::{IntentArgs, ResolveArgs};
+use crate::command::{GraphPlace, IntentArgs, ResolveArgs};
 use crate::commands::{answer, open};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -17,7 +17,11 @@ use crate::report::{self, IntentList, IntentRecord};
 use crate::resolved;
 use crate::style::Style;
 
-pub(super) async fn list(location: &str, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {
+pub(super) async fn list(
+    location: &GraphPlace,
+    style: Style,
+    io: &mut Io<'_>,
+) -> Result<Exit, Failure> {
     let graph = open::for_reading(location).await?;
     answer(&IntentList::of(&pending(&graph, location).await?), style, io)
 }

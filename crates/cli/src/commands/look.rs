@@ -5,6 +5,7 @@ use graphwrite_coordinator::{
 };
 
 use crate::classes::failed;
+use crate::command::GraphPlace;
 use crate::commands::{answer, open};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -14,14 +15,18 @@ use crate::render::write_report;
 use crate::report::{self, FindingEntry, PendingEntry, Status, TableState, Verification};
 use crate::style::Style;
 
-pub(super) async fn status(location: &str, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {
+pub(super) async fn status(
+    location: &GraphPlace,
+    style: Style,
+    io: &mut Io<'_>,
+) -> Result<Exit, Failure> {
     let graph = open::for_reading(location).await?;
     let status = graph.status().await.map_err(|error| failed(&error, location))?;
     answer(&status_report(&status, location), style, io)
 }
 
 pub(super) async fn verify(location: &str, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let graph = open::for_reading(location).await?;
+    let graph = open::whole_for_reading(location).await?;
     let progress = Progress::count("verifying", &io.surroundings);
     progress.goes_on("verifying");
     let verified = graph.verify().await;

@@ -12,16 +12,11 @@ use crate::render::write_report;
 use crate::report::OutcomeReport;
 use crate::style::Style;
 
-const MAIN: &str = "main";
-
 pub(super) async fn outcome(
     args: &OutcomeArgs,
     style: Style,
     io: &mut Io<'_>,
 ) -> Result<Exit, Failure> {
-    if args.branch != MAIN {
-        return Err(no_such_branch(args));
-    }
     let graph = if args.seal {
         open::for_writing(&args.graph, GraphOptions::default()).await?
     } else {
@@ -33,7 +28,8 @@ pub(super) async fn outcome(
         .outcome(request)
         .await
         .map_err(|error| failed(&error, &args.graph).operation(&args.operation))?;
-    let report = OutcomeReport::of(&outcome, &args.operation, &args.branch, &args.graph);
+    let report =
+        OutcomeReport::of(&outcome, &args.operation, &args.graph.branch.to_string(), &args.graph);
     let written = write_report(&report, style, io.output);
     written
         .map_err(|failure| if args.seal { failure.after_seal(&args.operation) } else { failure })?;
@@ -47,10 +43,4 @@ pub(crate) fn exit(outcome: &OperationOutcome) -> Exit {
         OperationOutcome::Pending { .. } => Exit::Recovery,
         _ => Exit::Negative,
     }
-}
-
-fn no_such_branch(args: &OutcomeArgs) -> Failure {
-    let message = format!("`{}` has no branch `{}`", args.graph, args.branch);
-    Failure::new(Exit::Refused, "no_such_branch", message)
-        .help("nothing was changed; ask about the branch that the request was sent to")
 }

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::answer::settled;
 use crate::classes::failed;
-use crate::command::TermsArgs;
+use crate::command::{GraphPlace, TermsArgs};
 use crate::commands::{answer, open};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -24,13 +24,13 @@ use crate::style::Style;
 /// A graph that is open for one write.
 pub(super) struct Writing<'a> {
     pub(super) graph: Graph,
-    place: &'a str,
+    place: &'a GraphPlace,
     terms: &'a TermsArgs,
     signals: UnboundedReceiver<()>,
 }
 
 impl<'a> Writing<'a> {
-    pub(super) async fn open(place: &'a str, terms: &'a TermsArgs) -> Result<Self, Failure> {
+    pub(super) async fn open(place: &'a GraphPlace, terms: &'a TermsArgs) -> Result<Self, Failure> {
         let (hooks, signals) = RunsToItsEnd::new(hooks(terms)?);
         let graph = open::for_writing(place, terms.options(hooks)).await?;
         Ok(Self { graph, place, terms, signals })

@@ -113,7 +113,9 @@ async fn performing_twice_lands_once() {
     for effect in 0..2 {
         let mut pins = Vec::new();
         for _ in 0..2 {
-            let landing = perform(effect, armed.payload(), &armed.permit(), &world.store).await;
+            let landing =
+                perform(effect, armed.payload(), armed.intent(), &armed.permit(), &world.store)
+                    .await;
             pins.push(landing.unwrap().landed().unwrap().0.pin());
         }
         assert_eq!(pins[0], pins[1]);
@@ -130,9 +132,9 @@ async fn the_permit_of_another_attempt_performs_nothing() {
     let mine = world.arm(world.planned(Append, &line).await).await.unwrap();
     let other = world.planned(Append, &line).await;
     let other = world.arm(other).await.unwrap();
-    let refused = perform(0, mine.payload(), &other.permit(), &world.store).await;
+    let refused = perform(0, mine.payload(), mine.intent(), &other.permit(), &world.store).await;
     assert!(matches!(refused, Err(PerformError::OtherAttempt { .. })), "{refused:?}");
-    let refused = perform(1, mine.payload(), &mine.permit(), &world.store).await;
+    let refused = perform(1, mine.payload(), mine.intent(), &mine.permit(), &world.store).await;
     assert!(matches!(refused, Err(PerformError::NoSuchEffect { effect: 1, .. })), "{refused:?}");
     let path = mine.write().effects[0].target.path.clone();
     assert_eq!(head(&world.store, path.as_str(), &PhysicalRef::Main).await.unwrap(), None);
@@ -293,7 +295,9 @@ async fn plans_can_be_made_and_performed_on_another_thread() {
     let WritePlan::Write(write) = plan.unwrap() else { panic!("something to write") };
     let armed = world.arm(*write).await.unwrap();
     let permit = armed.permit();
-    let performed = is_sent(perform(0, is_shared(armed.payload()), &permit, &world.store)).await;
+    let performed =
+        is_sent(perform(0, is_shared(armed.payload()), armed.intent(), &permit, &world.store))
+            .await;
     assert!(performed.unwrap().landed().is_some());
 }
 

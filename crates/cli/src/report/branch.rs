@@ -1,0 +1,197 @@
+//! Branches, as the operator sees them.
+
+use graphwrite_coordinator::{BranchInfo, BranchStanding, BranchStatus};
+use graphwrite_protocol_types::{NameState, Unfinished, Wholeness};
+use serde::Serialize;
+
+use crate::render::{Block, Cell, Report, Rows, Tone, line};
+
+/// What was done to a branch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct BranchChanged {
+    /// `created` or `deleted`.
+    pub(crate) outcome: &'static str,
+    pub(crate) branch: String,
+    /// Number of the record that made it live; none where it was deleted.
+    pub(crate) incarnation: Option<u64>,
+    pub(crate) source: Option<String>,
+    pub(crate) commit_id: Option<String>,
+}
+
+impl BranchChanged {
+    pub(crate) fn created(info: &BranchInfo) -> Self {
+        let fork = info.fork.as_ref();
+        Self {
+            outcome: "created",
+            branch: info.token.name.clone(),
+            incarnation: Some(info.token.record),
+            source: fork.map(|fork| fork.source.name.clone()),
+            commit_id: fork.and_then(|fork| fork.commit).map(|commit| commit.to_string()),
+        }
+    }
+
+    pub(crate) fn deleted(branch: String) -> Self {
+        Self { outcome: "deleted", branch, incarnation: None, source: None, commit_id: None }
+    }
+}
+
+impl Report for BranchChanged {
+    fn blocks(&self) -> Vec<Block> {
+        vec![Block::Facts(vec![
+            ("outcome", Cell::text(self.outcome).toned(Tone::Good)),
+            ("branch", Cell::text(&self.branch)),
+            ("incarnation", Cell::optional(self.incarnation)),
+            ("source", Cell::optional(self.source.as_ref())),
+            ("commit", Cell::optional(self.commit_id.as_ref())),
+        ])]
+    }
+}
+
+/// One name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct NameEntry {
+    branch: String,
+    /// `live`, `creating`, `gone` or `unusable`.
+    state: &'static str,
+    incarnation: u64,
+    source: Option<String>,
+    commit_id: Option<String>,
+    /// What is wrong with an unusable one.
+    cause: Option<String>,
+}
+
+impl NameEntry {
+    fn of(name: &str, standing: &BranchStanding) -> Self {
+        let entry = |state, incarnation| Self {
+            branch: name.to_owned(),
+            state,
+            incarnation,
+            source: None,
+            commit_id: None,
+            cause: None,
+        };
+        match standing {
+            BranchStanding::Live(info) => {
+                let changed = BranchChanged::created(info);
+                let (source, commit_id) = (changed.source, changed.commit_id);
+                Self { source, commit_id, ..entry("live", info.token.record) }
+            }
+            BranchStanding::Creating { incarnation } => entry("creating", *incarnation),
+            BranchStanding::Gone { incarnation } => entry("gone", *incarnation),
+            BranchStanding::Unusable { cause } => {
+                Self { cause: Some(cause.clone()), ..entry("unusable", 0) }
+            }
+        }
+    }
+
+    fn row(&self) -> Vec<Cell> {
+        let tone = match self.state {
+            "live" => Tone::Good,
+            "gone" => Tone::Even,
+            "creating" => Tone::Warn,
+            _ => Tone::Bad,
+        };
+        vec![
+            Cell::text(&self.branch),
+            Cell::text(self.state).toned(tone),
+            Cell::number(self.incarnation),
+            Cell::optional(self.source.as_ref()),
+            Cell::optional(self.commit_id.as_ref()),
+        ]
+    }
+}
+
+/// Names and what they mean.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct BranchList {
+    branches: Vec<NameEntry>,
+}
+
+impl BranchList {
+    /// All names, or those that mean a branch or may come to.
+    pub(crate) fn of(names: &[(String, BranchStanding)], all: bool) -> Self {
+        let entries = names.iter().map(|(name, standing)| NameEntry::of(name, standing));
+        Self { branches: entries.filter(|entry| all || entry.state != "gone").collect() }
+    }
+
+    /// One name a line, for scripts.
+    pub(crate) fn names(&self) -> String {
+        self.branches.iter().map(|entry| format!("{}\n", entry.branch)).collect()
+    }
+}
+
+impl Report for BranchList {
+    fn blocks(&self) -> Vec<Block> {
+        vec![Block::Rows(Rows {
+            kind: "branch",
+            title: "Branches".to_owned(),
+            columns: vec!["branch", "state", "incarnation", "source", "fork"],
+            rows: self.branches.iter().map(NameEntry::row).collect(),
+        })]
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.branches.iter().map(line).collect()
+    }
+}
+
+/// One branch, closely.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct BranchReport {
+    branch: String,
+    /// `whole`, `damaged` or `creating`.
+    state: &'static str,
+    incarnation: u64,
+    native_branch: String,
+    source: Option<String>,
+    fork_commit_id: Option<String>,
+    head: Option<String>,
+    ahead: u64,
+    behind: Option<u64>,
+    owned_tables: Vec<String>,
+    pending_intents: u64,
+}
+
+impl BranchReport {
+    pub(crate) fn of(status: &BranchStatus) -> Self {
+        let fork = status.info.fork.as_ref();
+        Self {
+            branch: status.info.token.name.clone(),
+            state: match status.state {
+                NameState::Live(Wholeness::Damaged) => "damaged",
+                NameState::Creating(Unfinished::Damaged) => "damaged",
+                NameState::Creating(_) => "creating",
+                _ => "whole",
+            },
+            incarnation: status.info.token.record,
+            native_branch: status.info.token.native.to_string(),
+            source: fork.map(|fork| fork.source.name.clone()),
+            fork_commit_id: fork.and_then(|fork| fork.commit).map(|commit| commit.to_string()),
+            head: status.head.map(|head| head.to_string()),
+            ahead: status.ahead,
+            behind: status.behind,
+            owned_tables: status.owned.clone(),
+            pending_intents: status.pending,
+        }
+    }
+}
+
+impl Report for BranchReport {
+    fn blocks(&self) -> Vec<Block> {
+        let tone = if self.state == "whole" { Tone::Good } else { Tone::Bad };
+        let pending = if self.pending_intents == 0 { Tone::Even } else { Tone::Warn };
+        vec![Block::Facts(vec![
+            ("branch", Cell::text(&self.branch)),
+            ("state", Cell::text(self.state).toned(tone)),
+            ("incarnation", Cell::number(self.incarnation)),
+            ("native", Cell::text(&self.native_branch)),
+            ("source", Cell::optional(self.source.as_ref())),
+            ("fork", Cell::optional(self.fork_commit_id.as_ref())),
+            ("head", Cell::optional(self.head.as_ref())),
+            ("ahead", Cell::number(self.ahead)),
+            ("behind", Cell::optional(self.behind)),
+            ("own tables", Cell::text(self.owned_tables.join(", "))),
+            ("pending", Cell::number(self.pending_intents).toned(pending)),
+        ])]
+    }
+}

@@ -1,0 +1,255 @@
+//! Creation of a branch, top to bottom (design 01 section 8): barrier, gates, beginning, revalidated
+//! source, the two phases of the native branch, decision, and one more look before the answer. The
+//! decision is the visibility point; before it nothing can be named, after it nothing is missing.
+
+use std::sync::Arc;
+
+use graphwrite_gates::{GateMode, GateSet};
+use graphwrite_manifest::NativeFork;
+use graphwrite_protocol_types::{
+    AttemptId, BranchName, BranchSelector, BranchToken, CommitId, Failpoint, Footprint, ForkPoint,
+    Full, NameBegun, NameDecided, NameVerdict, Purpose, RecoveryMode,
+};
+use graphwrite_recovery::BarrierOutcome;
+use graphwrite_substrate::{Cloning, ForkCheck, PutOutcome, RecordPut};
+
+use super::clear::next_number;
+use super::describe::BranchInfo;
+use super::plans::open_plan;
+use super::settle::settled;
+use super::source::ForkSource;
+use crate::BranchError;
+use crate::core::Core;
+use crate::port::Port;
+
+/// How often a record or a phase whose fate is not known is sent again: it lands at most once.
+const RESENDS_MAX: u32 = 2;
+
+/// What a branch starts with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BranchFrom {
+    /// The newest state of a branch.
+    Head(BranchSelector),
+    /// A commit in the line of any branch.
+    Commit(CommitId),
+}
+
+/// A branch to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreateBranch {
+    /// Its name.
+    pub name: BranchName,
+    /// What it starts with.
+    pub from: BranchFrom,
+    /// Who asks.
+    pub actor: String,
+}
+
+/// Makes a branch, in a task of its own: a caller that goes away leaves no undecided name.
+pub(crate) async fn create(
+    core: &Arc<Core>,
+    request: CreateBranch,
+) -> Result<BranchInfo, BranchError> {
+    if core.purpose == Purpose::Read {
+        return Err(BranchError::ReadOnly);
+    }
+    let (own, name, at_work) = (Arc::clone(core), request.name.clone(), core.background.enter());
+    let task = tokio::spawn(async move {
+        let made = Box::pin(attempts(&own, &request)).await;
+        drop(at_work);
+        made
+    });
+    task.await.unwrap_or_else(|gone| {
+        Err(BranchError::OutcomeUnknown { name, doing: "created", cause: gone.to_string() })
+    })
+}
+
+async fn attempts(core: &Arc<Core>, request: &CreateBranch) -> Result<BranchInfo, BranchError> {
+    let name = &request.name;
+    let gates = GateSet::new()
+        .with_schema(GateMode::Shared)
+        .with_branch(&gate_of(name), GateMode::Exclusive);
+    let _held = core.gates.acquire(
+        gates,
+        &format!("creation of branch {name}"),
+        core.options.gate_wait_max,
+    );
+    let _held = _held.await?;
+    for _ in 0..=core.options.restarts_max {
+        if let Some(made) = attempt(core, request).await? {
+            return Ok(made);
+        }
+    }
+    let attempts = core.options.restarts_max + 1;
+    Err(BranchError::RetriesExhausted { name: name.clone(), attempts })
+}
+
+/// The gate that creations of one name queue at; no native branch has such a name.
+fn gate_of(name: &BranchName) -> String {
+    format!("name/{name}")
+}
+
+/// None when another has begun the same number.
+async fn attempt(
+    core: &Arc<Core>,
+    request: &CreateBranch,
+) -> Result<Option<BranchInfo>, BranchError> {
+    let id = AttemptId::mint(core.options.env.as_ref());
+    let _live = core.options.process.enter(id);
+    let (cleared, source, look) = tokio::join!(
+        clear_the_way(core),
+        ForkSource::capture(core, &request.from),
+        settled(core, &request.name),
+    );
+    cleared?;
+    let (number, source) = (next_number(&look?)?, source?);
+    let begun = NameBegun {
+        name: request.name.clone(),
+        number,
+        attempt: id,
+        fork: source.fork.clone(),
+        owner: core.options.process.owner(),
+        actor: request.actor.clone(),
+        begun_at_unix_us: core.options.env.unix_micros(),
+    };
+    match begin(core, &begun).await? {
+        Begun::Ours => {}
+        Begun::Others => return Ok(None),
+    }
+    let made = Box::pin(make(core, &begun, &source)).await;
+    match made {
+        Ok(()) => Box::pin(decide(core, &begun)).await.map(Some),
+        Err(BranchError::Injected(injected)) => Err(injected.into()),
+        Err(error) => {
+            give_up(core, &begun, &error).await;
+            Err(error)
+        }
+    }
+}
+
+/// The recovery barrier of the branch that is open. A creation touches no table, so that it waits for
+/// nobody; a record that cannot be understood stops it like every other change.
+async fn clear_the_way(core: &Arc<Core>) -> Result<(), BranchError> {
+    let (port, mode) = (Port::new(core), RecoveryMode::Full(Full::granted()));
+    let footprint = Footprint::default();
+    let (process, waits) = (core.options.process.as_ref(), &core.options.waits);
+    let run = graphwrite_recovery::run(&port, &mode, Some(&footprint), process, waits);
+    match Box::pin(run).await?.outcome {
+        BarrierOutcome::Blocked(object) => Err(BranchError::Blocked(object)),
+        _ => Ok(()),
+    }
+}
+
+enum Begun {
+    Ours,
+    Others,
+}
+
+async fn begin(core: &Core, begun: &NameBegun) -> Result<Begun, BranchError> {
+    let mut resends = 0;
+    loop {
+        let put = core.names.put_begun(begun).await;
+        match put.map_err(|error| BranchError::of_names(error, &begun.name))? {
+            RecordPut::Written => break,
+            RecordPut::Taken(stands) if *stands == *begun => break,
+            RecordPut::Taken(_) => return Ok(Begun::Others),
+            RecordPut::Unknown(_) if resends < RESENDS_MAX => resends += 1,
+            // If it stands, its owner is not at work on it, and the next who needs the name decides.
+            RecordPut::Unknown(cause) => return Err(cause.into()),
+        }
+    }
+    core.options.hooks.reach(Failpoint::BranchPostBegin).await?;
+    Ok(Begun::Ours)
+}
+
+/// The source is what it was, and the native branch is complete.
+async fn make(core: &Core, begun: &NameBegun, source: &ForkSource) -> Result<(), BranchError> {
+    let native = NativeFork::of_begun(begun);
+    // The beginning is durable: a plan of maintenance that does not see it was made before.
+    let (is_head, check) = tokio::join!(source.is_still_head(core), native.check(&core.store));
+    if !is_head? && let Some(plan) = open_plan(core).await? {
+        return Err(BranchError::CleanupPending { plan });
+    }
+    let ForkCheck::Ready(ready) = check? else {
+        return Err(BranchError::SourceGone { name: begun.name.clone() });
+    };
+    let mut resends = 0;
+    let cloned = loop {
+        match Box::pin(native.clone_source(&core.store, &ready)).await? {
+            Cloning::Cloned(cloned) => break cloned,
+            Cloning::Unknown(_) if resends < RESENDS_MAX => resends += 1,
+            Cloning::Unknown(cause) => return Err(unsent(core, cause)),
+        }
+    };
+    core.options.hooks.reach(Failpoint::BranchPostClone).await?;
+    loop {
+        match native.write_contents(&core.store, &cloned).await? {
+            PutOutcome::Created | PutOutcome::AlreadyExists => break,
+            PutOutcome::Unknown(_) if resends < RESENDS_MAX => resends += 1,
+            PutOutcome::Unknown(cause) => return Err(cause.into()),
+        }
+    }
+    core.options.hooks.reach(Failpoint::BranchPostContents).await?;
+    Ok(())
+}
+
+/// A phase whose fate is open means nothing: the name is decided void, and what lands late is garbage
+/// that nobody can name (K4).
+fn unsent(core: &Core, cause: graphwrite_substrate::Cause) -> BranchError {
+    let path = core.store.canonical_root().to_owned();
+    graphwrite_substrate::SubstrateError::Engine {
+        operation: "making a native branch",
+        path,
+        cause,
+    }
+    .into()
+}
+
+/// The first decision stands, whoever made it.
+async fn decide(core: &Core, begun: &NameBegun) -> Result<BranchInfo, BranchError> {
+    let (name, by) = (&begun.name, core.options.process.instance());
+    let decided = begun.decided_live(by, core.options.env.unix_micros());
+    let stands = put_decision(core, &decided).await?;
+    core.options.hooks.reach(Failpoint::BranchPostDecide).await?;
+    let NameVerdict::Live { .. } = stands.verdict else {
+        return Err(BranchError::GivenUp { name: name.clone() });
+    };
+    if !core.names.still_means(name, begun.number).await? {
+        return Err(BranchError::DeletedMeanwhile { name: name.clone() });
+    }
+    Ok(BranchInfo::of_live(begun.token(), &begun.fork))
+}
+
+async fn put_decision(core: &Core, decided: &NameDecided) -> Result<NameDecided, BranchError> {
+    let mut resends = 0;
+    loop {
+        let put = core.names.put_decided(decided).await;
+        match put.map_err(|error| BranchError::of_names(error, &decided.name))? {
+            RecordPut::Written => return Ok(decided.clone()),
+            RecordPut::Taken(stands) => return Ok(*stands),
+            RecordPut::Unknown(_) if resends < RESENDS_MAX => resends += 1,
+            RecordPut::Unknown(cause) => {
+                return Err(BranchError::OutcomeUnknown {
+                    name: decided.name.clone(),
+                    doing: "created",
+                    cause: cause.to_string(),
+                });
+            }
+        }
+    }
+}
+
+/// Best effort: a name that stays undecided is decided by the next who needs it.
+async fn give_up(core: &Core, begun: &NameBegun, why: &BranchError) {
+    let (by, now_us) = (core.options.process.instance(), core.options.env.unix_micros());
+    let void = begun.decided_void(why.to_string(), by, now_us);
+    if let Err(error) = core.names.put_decided(&void).await {
+        tracing::warn!(branch = %begun.name, %error, "a creation that failed stays undecided");
+    }
+}
+
+impl BranchInfo {
+    fn of_live(token: BranchToken, fork: &ForkPoint) -> Self {
+        Self::new(token, Some(fork))
+    }
+}

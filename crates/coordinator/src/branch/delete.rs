@@ -1,0 +1,89 @@
+//! Deletion of a branch: one create-only record, whatever state the branch's data is in. What is left of
+//! it is reclaimed later; children that were forked from it go on.
+
+use std::sync::Arc;
+
+use graphwrite_gates::{GateMode, GateSet};
+use graphwrite_protocol_types::{BranchName, BranchSelector, NameDeleted, NativeBranch, Purpose};
+use graphwrite_substrate::{NameLook, RecordPut};
+
+use super::settle::settled;
+use crate::BranchError;
+use crate::core::Core;
+
+const RESENDS_MAX: u32 = 2;
+
+/// A branch to be deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeleteBranch {
+    /// Its name.
+    pub name: BranchName,
+    /// Who asks.
+    pub actor: String,
+}
+
+/// Deletes the incarnation that the name means now. Returns its native branch, where its record can be
+/// understood.
+pub(crate) async fn delete(
+    core: &Arc<Core>,
+    request: &DeleteBranch,
+) -> Result<Option<NativeBranch>, BranchError> {
+    if core.purpose == Purpose::Read {
+        return Err(BranchError::ReadOnly);
+    }
+    let name = &request.name;
+    let look = settled(core, name).await?;
+    let Some(number) = look.listing.highest().map(|(number, _)| number) else {
+        return Err(absent(name));
+    };
+    if !look.state().rights().delete {
+        return Err(absent(name));
+    }
+    let native = look.live().map(|live| live.token.native);
+    // Writers of this process end first, or are told at once; those of others find the record when
+    // they have published.
+    let _held = match &native {
+        Some(native) => {
+            let gates = GateSet::new()
+                .with_schema(GateMode::Shared)
+                .with_branch(native.as_str(), GateMode::Exclusive);
+            let reason = format!("deletion of branch {name}");
+            Some(core.gates.acquire(gates, &reason, core.options.gate_wait_max).await?)
+        }
+        None => None,
+    };
+    let deleted = NameDeleted {
+        name: name.clone(),
+        number,
+        by: core.options.process.instance(),
+        actor: request.actor.clone(),
+        deleted_at_unix_us: core.options.env.unix_micros(),
+    };
+    put(core, &deleted, &look).await?;
+    Ok(native)
+}
+
+async fn put(core: &Core, deleted: &NameDeleted, look: &NameLook) -> Result<(), BranchError> {
+    let mut resends = 0;
+    loop {
+        let put = core.names.put_deleted(deleted).await;
+        match put.map_err(|error| BranchError::of_names(error, &look.name))? {
+            RecordPut::Written => return Ok(()),
+            RecordPut::Taken(stands) if *stands == *deleted => return Ok(()),
+            // Another has deleted the same incarnation.
+            RecordPut::Taken(_) => return Err(absent(&look.name)),
+            RecordPut::Unknown(_) if resends < RESENDS_MAX => resends += 1,
+            RecordPut::Unknown(cause) => {
+                return Err(BranchError::OutcomeUnknown {
+                    name: look.name.clone(),
+                    doing: "deleted",
+                    cause: cause.to_string(),
+                });
+            }
+        }
+    }
+}
+
+fn absent(name: &BranchName) -> BranchError {
+    BranchError::NoSuchBranch { name: BranchSelector::Named(name.clone()) }
+}

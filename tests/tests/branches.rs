@@ -1,0 +1,4 @@
+//! Branches of the whole graph: isolated, cheap, and never acknowledged into nothing.
+
+mod isolation;
+mod scene;

@@ -1,0 +1,55 @@
+//! A graph with branches, by name.
+
+use graphwrite_coordinator::{
+    BranchError, BranchFrom, BranchInfo, CreateBranch, DeleteBranch, Graph, MemoryStorage, Store,
+};
+use graphwrite_protocol_types::{BranchName, BranchSelector, CommitId};
+
+use crate::world::{BASE, append, create};
+
+pub(super) async fn graph() -> (Store, Graph) {
+    let store = Store::memory(&MemoryStorage::new());
+    let graph = create(&store).await;
+    append(&graph, BASE).await;
+    graph.settled().await;
+    (store, graph)
+}
+
+pub(super) fn name(text: &str) -> BranchName {
+    text.parse().expect("a name")
+}
+
+pub(super) fn selector(text: &str) -> BranchSelector {
+    text.parse().expect("a name")
+}
+
+pub(super) fn request(branch: &str, from: BranchFrom) -> CreateBranch {
+    CreateBranch { name: name(branch), from, actor: "ada".to_owned() }
+}
+
+pub(super) async fn try_fork(
+    graph: &Graph,
+    branch: &str,
+    from: &str,
+) -> Result<BranchInfo, BranchError> {
+    graph.create_branch(request(branch, BranchFrom::Head(selector(from)))).await
+}
+
+/// Makes a branch and gives a handle on it.
+pub(super) async fn fork(graph: &Graph, branch: &str, from: &str) -> Graph {
+    try_fork(graph, branch, from).await.expect("a new branch");
+    open(graph, branch).await
+}
+
+pub(super) async fn fork_at(graph: &Graph, branch: &str, commit: CommitId) -> Graph {
+    graph.create_branch(request(branch, BranchFrom::Commit(commit))).await.expect("a new branch");
+    open(graph, branch).await
+}
+
+pub(super) async fn open(graph: &Graph, branch: &str) -> Graph {
+    graph.branch(&selector(branch)).await.expect("a branch")
+}
+
+pub(super) async fn delete(graph: &Graph, branch: &str) -> Result<(), BranchError> {
+    graph.delete_branch(DeleteBranch { name: name(branch), actor: "ada".to_owned() }).await
+}
