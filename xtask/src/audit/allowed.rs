@@ -34,6 +34,8 @@ pub(super) const IMPLICIT: &[(&str, &str)] = &[
 pub(super) const TASKS: &[&str] = &[
     // An armed attempt runs to its end without its caller.
     "crates/coordinator/src/write.rs",
+    // So does the creation of a branch.
+    "crates/coordinator/src/branch/create.rs",
     // Listens for signals.
     "crates/cli/src/interrupt.rs",
 ];

@@ -92,6 +92,11 @@ pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
     row("Graph::intent", ReadOnly, "Shows one armed intent."),
     row("Graph::recover", Control, "Resolves pending attempts in place."),
     row("Graph::verify", ReadOnly, "Checks that everything stored agrees."),
+    row("Graph::create_branch", Control, "Makes a branch; copies no rows and makes no commit."),
+    row("Graph::branch", ReadOnly, "Opens a branch: the incarnation that its name means now."),
+    row("Graph::branches", ReadOnly, "Lists the names of branches and what each means."),
+    row("Graph::branch_status", ReadOnly, "Shows one branch closely."),
+    row("Graph::delete_branch", Control, "Deletes a branch, by one record."),
     row("Graph::settled", ReadOnly, "Waits for the tidying behind earlier answers."),
     row("Store::get", ReadOnly, "Reads one object."),
     row("Store::head", ReadOnly, "Describes one object."),
@@ -127,6 +132,10 @@ pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
         Control,
         "Says what became of an operation; with `--seal`, decides that it never commits.",
     ),
+    row("graphwrite branch create", Control, "Makes a branch; copies no rows and makes no commit."),
+    row("graphwrite branch list", ReadOnly, "Lists the branches."),
+    row("graphwrite branch status", ReadOnly, "Shows one branch closely."),
+    row("graphwrite branch delete", Control, "Deletes a branch, by one record."),
     row("graphwrite verify", ReadOnly, "Checks that everything stored agrees."),
     row("graphwrite version", ReadOnly, "Prints the version."),
     row("graphwrite completions", ReadOnly, "Prints the completion script of a shell."),
@@ -141,12 +150,21 @@ pub(crate) const COMES_TO: &[(&str, &[Act])] = &[
     ("graphwrite intent resolve", RESOLVING),
     ("Graph::outcome", SEALING),
     ("graphwrite outcome", SEALING),
+    ("Graph::create_branch", FORKING),
+    ("graphwrite branch create", FORKING),
+    ("Graph::delete_branch", DELETING),
+    ("graphwrite branch delete", DELETING),
 ];
 
 const GENESIS: &[Act] = &[Act::Stage, Act::Create];
 /// One commit of the manifest, and nothing else.
 const SEALING: &[Act] = &[Act::Stage, Act::Commit, Act::Publish];
 const RESOLVING: &[Act] = &[Act::Stage, Act::Commit, Act::Publish, Act::Delete];
+/// The barrier of the branch that is open, then the two records of a name around the clone.
+const FORKING: &[Act] =
+    &[Act::Stage, Act::Commit, Act::Publish, Act::Delete, Act::Create, Act::Put];
+/// One record.
+const DELETING: &[Act] = &[Act::Put];
 
 /// A function that grants a right, and the crates that may name it (tests apart).
 pub(crate) struct Guarded {

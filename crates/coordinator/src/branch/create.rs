@@ -55,7 +55,7 @@ pub(crate) async fn create(
     }
     let (own, name, at_work) = (Arc::clone(core), request.name.clone(), core.background.enter());
     let task = tokio::spawn(async move {
-        let made = Box::pin(attempts(&own, &request)).await;
+        let made = Box::pin(creations(&own, &request)).await;
         drop(at_work);
         made
     });
@@ -64,7 +64,7 @@ pub(crate) async fn create(
     })
 }
 
-async fn attempts(core: &Arc<Core>, request: &CreateBranch) -> Result<BranchInfo, BranchError> {
+async fn creations(core: &Arc<Core>, request: &CreateBranch) -> Result<BranchInfo, BranchError> {
     let name = &request.name;
     let gates = GateSet::new()
         .with_schema(GateMode::Shared)
@@ -76,7 +76,7 @@ async fn attempts(core: &Arc<Core>, request: &CreateBranch) -> Result<BranchInfo
     );
     let _held = _held.await?;
     for _ in 0..=core.options.restarts_max {
-        if let Some(made) = attempt(core, request).await? {
+        if let Some(made) = creation(core, request).await? {
             return Ok(made);
         }
     }
@@ -90,7 +90,7 @@ fn gate_of(name: &BranchName) -> String {
 }
 
 /// None when another has begun the same number.
-async fn attempt(
+async fn creation(
     core: &Arc<Core>,
     request: &CreateBranch,
 ) -> Result<Option<BranchInfo>, BranchError> {
