@@ -1,4 +1,5 @@
 //! Branches of the whole graph: isolated, cheap, and never acknowledged into nothing.
 
 mod isolation;
+mod plans;
 mod scene;

@@ -11,7 +11,7 @@ use graphwrite_protocol_types::{
     Full, NameBegun, NameDecided, NameVerdict, Purpose, RecoveryMode,
 };
 use graphwrite_recovery::BarrierOutcome;
-use graphwrite_substrate::{Cloning, ForkCheck, PutOutcome, RecordPut};
+use graphwrite_substrate::{Cloning, ForkCheck, PutOutcome, ReadyFork, RecordPut};
 
 use super::clear::next_number;
 use super::describe::BranchInfo;
@@ -162,17 +162,39 @@ async fn begin(core: &Core, begun: &NameBegun) -> Result<Begun, BranchError> {
     Ok(Begun::Ours)
 }
 
-/// The source is what it was, and the native branch is complete.
-async fn make(core: &Core, begun: &NameBegun, source: &ForkSource) -> Result<(), BranchError> {
-    let native = NativeFork::of_begun(begun);
-    // The beginning is durable: a plan of maintenance that does not see it was made before.
-    let (is_head, check) = tokio::join!(source.is_still_head(core), native.check(&core.store));
-    if !is_head? && let Some(plan) = open_plan(core).await? {
+/// The source as it is now that the beginning is durable. The version of a head may be opened at once:
+/// maintenance leaves heads alone. Any other is opened only after the plans are listed: one that is
+/// not among them has either deleted what it names already, or sees the beginning when it looks for
+/// what must stay (design 01 section 9).
+async fn revalidated(
+    core: &Core,
+    begun: &NameBegun,
+    source: &ForkSource,
+    native: &NativeFork,
+) -> Result<Box<ReadyFork>, BranchError> {
+    if source.was_head() {
+        let (is_head, check) = tokio::join!(source.is_still_head(core), native.check(&core.store));
+        if is_head? {
+            return ready(begun, check?);
+        }
+    }
+    if let Some(plan) = open_plan(core).await? {
         return Err(BranchError::CleanupPending { plan });
     }
-    let ForkCheck::Ready(ready) = check? else {
-        return Err(BranchError::SourceGone { name: begun.name.clone() });
-    };
+    ready(begun, native.check(&core.store).await?)
+}
+
+fn ready(begun: &NameBegun, check: ForkCheck) -> Result<Box<ReadyFork>, BranchError> {
+    match check {
+        ForkCheck::Ready(ready) => Ok(ready),
+        ForkCheck::SourceGone { .. } => Err(BranchError::SourceGone { name: begun.name.clone() }),
+    }
+}
+
+/// Both phases of the native branch, over a source that still is what it was.
+async fn make(core: &Core, begun: &NameBegun, source: &ForkSource) -> Result<(), BranchError> {
+    let native = NativeFork::of_begun(begun);
+    let ready = revalidated(core, begun, source, &native).await?;
     let mut resends = 0;
     let cloned = loop {
         match Box::pin(native.clone_source(&core.store, &ready)).await? {

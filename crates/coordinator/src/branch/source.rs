@@ -67,13 +67,15 @@ impl ForkSource {
         Self { manifest, selector, fork, is_head }
     }
 
+    /// Whether what was captured was the head of a branch.
+    pub(crate) fn was_head(&self) -> bool {
+        self.is_head
+    }
+
     /// Whether the source still is what was captured: its name means the same incarnation, and its head
     /// is the captured one. Asked after the beginning is durable, which keeps maintenance away from
     /// what is current (design 01 section 8).
     pub(crate) async fn is_still_head(&self, core: &Core) -> Result<bool, BranchError> {
-        if !self.is_head {
-            return Ok(false);
-        }
         let (means, state) = tokio::join!(self.still_means(core), self.manifest.state());
         if !means? {
             return Err(BranchError::NoSuchBranch { name: self.selector.clone() });
