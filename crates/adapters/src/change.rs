@@ -1,6 +1,7 @@
 //! What a request comes to, table by table and net against the base: the rows that it puts, and the
 //! rows of the base that go. Every writer ends here; validation and staging start here.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -14,6 +15,7 @@ use graphwrite_protocol_types::{TableIdentity, TableSummary};
 use graphwrite_schema::{EDGE_SRC, GraphSchema};
 use graphwrite_substrate::{BatchStream, ROW_ADDRESS, RowAddresses, SubstrateError};
 
+use crate::chain::ranges;
 use crate::input::{Parts, Place, RowsError, TableInput};
 
 /// What a row that is put does.
@@ -129,7 +131,8 @@ impl TableChange<'_> {
         let (rows, changes) = (self.rows, &self.changes);
         let keep = BooleanBuffer::collect_bool(changes.classes.len(), |row| changes.changes(row));
         let (schema, name) = (Arc::clone(&rows.schema), rows.name.clone());
-        Added { parts: rows.parts(), keep, schema, name }
+        let of = 0..keep.count_set_bits() as u64;
+        Added { parts: rows.parts(), keep, of, schema, name }
     }
 }
 
@@ -139,21 +142,43 @@ impl TableChange<'_> {
 pub(crate) struct Added {
     parts: Arc<Parts>,
     keep: BooleanBuffer,
+    /// Which of those kept, counted from 0.
+    of: Range<u64>,
     schema: SchemaRef,
     name: String,
 }
 
 impl Added {
     pub(crate) fn rows(&self) -> u64 {
-        self.keep.count_set_bits() as u64
+        self.of.end - self.of.start
+    }
+
+    /// Bytes of their values, were all rows of the table of one size.
+    pub(crate) fn bytes(&self) -> u64 {
+        let columns = self.parts.schema().fields().len();
+        let all: u64 = (0..columns).map(|column| self.parts.width(column)).sum();
+        let share = u128::from(all) * u128::from(self.rows()) / (self.keep.len().max(1) as u128);
+        u64::try_from(share).unwrap_or(u64::MAX)
+    }
+
+    /// The same rows, at most `most` at a time, in order.
+    pub(crate) fn in_portions(&self, most: u64) -> Vec<Self> {
+        let portion = |of: Range<u64>| {
+            let of = self.of.start + of.start..self.of.start + of.end;
+            Self { of, ..self.clone() }
+        };
+        ranges(self.rows(), most).map(portion).collect()
     }
 
     /// The rows, read while they are written.
     pub(crate) fn stream(&self) -> BatchStream {
-        let Self { parts, keep, schema, name } = self.clone();
+        let Self { parts, keep, of, schema, name } = self.clone();
+        // How many rows were kept before the part at hand.
+        let mut before = 0;
         let kept = (0..parts.len()).map(move |part| {
-            let keep = keep.slice(parts.first_row(part), parts.rows_of(part));
-            kept_rows(&parts, part, keep).map_err(|error| SubstrateError::Engine {
+            let mask = keep.slice(parts.first_row(part), parts.rows_of(part));
+            let mask = within(mask, &of, &mut before);
+            kept_rows(&parts, part, mask).map_err(|error| SubstrateError::Engine {
                 operation: "reading back the rows",
                 path: name.clone(),
                 cause: Box::new(error),
@@ -162,6 +187,24 @@ impl Added {
         let kept = kept.filter(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0));
         BatchStream::new(schema, stream::iter(kept))
     }
+}
+
+/// Of the rows that `mask` keeps, counted on from `before`, those in `of`.
+fn within(mask: BooleanBuffer, of: &Range<u64>, before: &mut u64) -> BooleanBuffer {
+    let (from, kept) = (*before, mask.count_set_bits() as u64);
+    *before += kept;
+    if of.start <= from && *before <= of.end {
+        return mask;
+    }
+    if *before <= of.start || of.end <= from {
+        return BooleanBuffer::new_unset(mask.len());
+    }
+    let mut number = from;
+    BooleanBuffer::collect_bool(mask.len(), |row| {
+        let is_kept = mask.value(row);
+        number += u64::from(is_kept);
+        is_kept && of.contains(&(number - 1))
+    })
 }
 
 fn kept_rows(parts: &Parts, part: usize, keep: BooleanBuffer) -> Result<RecordBatch, RowsError> {

@@ -2,38 +2,41 @@
 //! files of a ref lie below it, so they are staged when it is there: after the intent (RFC 4.2), the
 //! only files that are.
 
-use graphwrite_protocol_types::{CommitPermit, Intent, TxUuid};
+use graphwrite_protocol_types::{CommitPermit, Intent};
 use graphwrite_substrate::{
-    Cloning, ForkCheck, Landing, PutOutcome, RefFork, RowAddresses, StagedCommit, Store,
-    SubstrateError, TableHandle, check_fork, clone_ref, stage_change, strict_commit,
-    write_ref_contents,
+    Cloning, ForkCheck, Landing, PutOutcome, RefFork, Store, TableHandle, check_fork, clone_ref,
+    strict_commit, write_ref_contents,
 };
 use tokio::sync::OnceCell;
 
+use crate::chain::{Chain, Portion, stage_portions};
 use crate::change::Added;
 use crate::error::PerformError;
 
 /// What will be committed to a ref that does not exist yet.
 #[derive(Debug)]
 pub(crate) struct Fork {
-    removes: RowAddresses,
-    adds: Option<Added>,
-    uuid: TxUuid,
+    /// Addresses of the version that the ref is made of: they are the same on the ref.
+    portions: Vec<Portion>,
     made: OnceCell<TableHandle>,
-    staged: OnceCell<StagedCommit>,
+    staged: OnceCell<Chain>,
 }
 
 /// A step of making the ref whose fate is open.
 struct Open(Landing);
 
 impl Fork {
-    /// `removes` are addresses of the version that the ref is made of: they are the same on the ref.
-    pub(crate) fn new(removes: RowAddresses, adds: Option<Added>, uuid: TxUuid) -> Self {
-        Self { removes, adds, uuid, made: OnceCell::new(), staged: OnceCell::new() }
+    pub(crate) fn new(portions: Vec<Portion>) -> Self {
+        Self { portions, made: OnceCell::new(), staged: OnceCell::new() }
     }
 
     pub(crate) fn rows(&self) -> u64 {
-        self.adds.as_ref().map_or(0, Added::rows)
+        self.portions.iter().filter_map(|portion| portion.adds.as_ref()).map(Added::rows).sum()
+    }
+
+    /// How many commits on the ref are known to have landed.
+    pub(crate) fn landed(&self) -> usize {
+        self.staged.get().map_or(0, Chain::landed)
     }
 
     /// Makes the ref, stages on it and commits. Every step lands at most once: again is safe (K1).
@@ -43,8 +46,9 @@ impl Fork {
         permit: &CommitPermit<'_>,
         store: &Store,
     ) -> Result<Landing, PerformError> {
-        let no_fork = PerformError::NoSuchEffect { attempt: intent.attempt, effect };
-        let fork = RefFork::of_effect(intent, effect).ok_or(no_fork)?;
+        let no_effect = || PerformError::NoSuchEffect { attempt: intent.attempt, effect };
+        let fork = RefFork::of_effect(intent, effect).ok_or_else(no_effect)?;
+        let planned = intent.effects.get(effect as usize).ok_or_else(no_effect)?;
         let table = match self.made.get() {
             Some(table) => table.clone(),
             None => match make(&fork, permit, store).await? {
@@ -52,13 +56,10 @@ impl Fork {
                 Err(Open(landing)) => return Ok(landing),
             },
         };
-        let staged = self.staged.get_or_try_init(|| Box::pin(self.stage(&table))).await?;
-        Ok(Box::pin(strict_commit(permit, &table, staged.clone())).await?)
-    }
-
-    async fn stage(&self, table: &TableHandle) -> Result<StagedCommit, SubstrateError> {
-        let adds = self.adds.as_ref().map(Added::stream);
-        stage_change(table, &self.removes, adds, self.uuid.clone()).await
+        let staging = || Box::pin(stage_portions(&table, &self.portions, &planned.steps));
+        let chain = self.staged.get_or_try_init(staging).await?;
+        let first = |staged| async { Ok(strict_commit(permit, &table, staged).await?) };
+        chain.perform(permit, first).await
     }
 }
 

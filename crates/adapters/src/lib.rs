@@ -2,6 +2,7 @@
 //! rows, and the plans and steps of their effects. It must not know gates, intents or recovery, and
 //! it never decides whether a step may be taken: the permit of an armed attempt does.
 
+mod chain;
 mod change;
 mod diff;
 mod digest;
@@ -26,6 +27,7 @@ mod testing;
 #[cfg(test)]
 mod world;
 
+pub use chain::CommitBounds;
 pub use diff::{KeysOf, RowChanges, RowDiff};
 pub use digest::request_digest;
 pub use error::{PerformError, PrepareError};

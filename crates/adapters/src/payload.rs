@@ -2,10 +2,9 @@
 //! (RFC 3.2). It must not know what the rows mean.
 
 use graphwrite_protocol_types::{AttemptId, CommitPermit, DatasetPath, Intent};
-use graphwrite_substrate::{
-    Landing, StagedCommit, Store, TableHandle, create_dataset, strict_commit,
-};
+use graphwrite_substrate::{Landing, Store, TableHandle, create_dataset, strict_commit};
 
+use crate::chain::Chain;
 use crate::error::PerformError;
 use crate::fork::Fork;
 
@@ -16,13 +15,13 @@ pub struct StagedPayload {
     effects: Vec<StagedEffect>,
 }
 
-/// One commit and where it goes.
+/// Commits and where they go.
 #[derive(Debug)]
 pub(crate) enum StagedEffect {
     /// To a ref that is there.
-    Over(Box<TableHandle>, StagedCommit),
+    Over(Box<TableHandle>, Chain),
     /// To a dataset that it makes.
-    Create(DatasetPath, StagedCommit),
+    Create(DatasetPath, Chain),
     /// To a ref that is made first.
     Fork(Box<Fork>),
 }
@@ -30,15 +29,23 @@ pub(crate) enum StagedEffect {
 impl StagedEffect {
     fn rows(&self) -> u64 {
         match self {
-            Self::Over(_, staged) | Self::Create(_, staged) => staged.rows(),
+            Self::Over(_, chain) | Self::Create(_, chain) => chain.rows(),
             Self::Fork(fork) => fork.rows(),
         }
     }
 
-    fn files(&self) -> &[String] {
+    fn files(&self) -> impl Iterator<Item = &String> {
+        let chain = match self {
+            Self::Over(_, chain) | Self::Create(_, chain) => Some(chain),
+            Self::Fork(_) => None,
+        };
+        chain.into_iter().flat_map(Chain::files)
+    }
+
+    fn landed(&self) -> usize {
         match self {
-            Self::Over(_, staged) | Self::Create(_, staged) => staged.new_files(),
-            Self::Fork(_) => &[],
+            Self::Over(_, chain) | Self::Create(_, chain) => chain.landed(),
+            Self::Fork(fork) => fork.landed(),
         }
     }
 }
@@ -53,6 +60,11 @@ impl StagedPayload {
         self.effects.len() as u32
     }
 
+    /// How many commits of an effect are known to have landed.
+    pub fn landed(&self, effect: u32) -> usize {
+        self.effects.get(effect as usize).map_or(0, StagedEffect::landed)
+    }
+
     /// Rows to be added.
     pub fn rows(&self) -> u64 {
         self.effects.iter().map(StagedEffect::rows).sum()
@@ -65,11 +77,15 @@ impl StagedPayload {
     }
 }
 
-/// Stage F: performs effect `effect` with the permit that arming produced. Performing it again is
-/// safe: it lands at most once (K1).
+/// Stage F: performs effect `effect` with the permit that arming produced, all of its commits in order.
+/// Performing it again is safe: each lands at most once (K1), and it goes on from the last that is known
+/// to have landed.
+///
+/// Whatever is answered but [`Landing::Landed`] is about the first commit that has not landed;
+/// [`StagedPayload::landed`] says how many have.
 ///
 /// # Errors
-/// This call has issued no commit. A commit whose fate is open is [`Landing::Unknown`].
+/// The commit that was next was not issued. One whose fate is open is [`Landing::Unknown`].
 pub async fn perform(
     effect: u32,
     payload: &StagedPayload,
@@ -83,11 +99,14 @@ pub async fn perform(
     }
     let staged = payload.effects.get(effect as usize);
     let landing = match staged.ok_or(PerformError::NoSuchEffect { attempt, effect })? {
-        StagedEffect::Over(table, staged) => {
-            Box::pin(strict_commit(permit, table, staged.clone())).await?
+        StagedEffect::Over(table, chain) => {
+            let first = |staged| async { Ok(strict_commit(permit, table, staged).await?) };
+            Box::pin(chain.perform(permit, first)).await?
         }
-        StagedEffect::Create(path, staged) => {
-            Box::pin(create_dataset(permit, store, path.as_str(), staged.clone())).await?
+        StagedEffect::Create(path, chain) => {
+            let create =
+                |staged| async { Ok(create_dataset(permit, store, path.as_str(), staged).await?) };
+            Box::pin(chain.perform(permit, create)).await?
         }
         StagedEffect::Fork(fork) => Box::pin(fork.perform((intent, effect), permit, store)).await?,
     };

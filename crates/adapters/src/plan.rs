@@ -7,9 +7,10 @@ use graphwrite_protocol_types::{
     PlannedStep, PostState, PreState, Prepared, PreparedWrite, ReadSet, RecoveryPlan,
     RefIdentifier, TableIdentity, TxUuid,
 };
-use graphwrite_substrate::{StagedCommit, TableHandle, stage_change, stage_create};
+use graphwrite_substrate::TableHandle;
 use tracing::debug;
 
+use crate::chain::{Chain, Portion, portions, stage_creation, stage_portions, steps};
 use crate::change::TableChange;
 use crate::error::PrepareError;
 use crate::fork::Fork;
@@ -97,30 +98,38 @@ impl Plan<'_> {
         change: &TableChange<'_>,
         tables: &BaseTables<'_>,
     ) -> Result<Planned, PrepareError> {
-        let uuid = TxUuid::effect(self.context.attempt, index, 0);
         let identity = change.identity();
+        let adds = change.changes.puts().then(|| change.added());
+        let portions = portions(&change.changes.replaced, adds, self.context.bounds);
         match self.context.base.head(identity).live().zip(tables.get(identity)) {
             Some((head, _)) if self.context.inherited.contains(&identity) => {
-                Ok(self.forked(head, uuid, change))
+                let steps = self.steps(index, head.pin.version, &portions);
+                Ok(self.forked(head, steps, portions))
             }
             Some((head, table)) => {
-                let adds = change.changes.puts().then(|| change.added().stream());
-                let removes = &change.changes.replaced;
-                // The addresses are those of the version that the commit is staged over, and a strict
-                // commit lands on no other (K1).
-                let staged = Box::pin(stage_change(table, removes, adds, uuid.clone())).await?;
-                Ok(self.existing(head, table, uuid, staged))
+                let steps = self.steps(index, head.pin.version, &portions);
+                // The addresses are those of the version that the commits are staged over, and a
+                // strict commit lands on no other (K1).
+                let staged = Box::pin(stage_portions(table, &portions, &steps)).await?;
+                Ok(self.existing(head, table, steps, staged))
             }
-            None => self.first_load(change, uuid).await,
+            None => {
+                let steps = self.steps(index, 0, &portions);
+                self.first_load(change, steps, &portions).await
+            }
         }
+    }
+
+    fn steps(&self, effect: u32, base: u64, portions: &[Portion]) -> Vec<PlannedStep> {
+        let uuid = |(step, _)| TxUuid::effect(self.context.attempt, effect, step);
+        steps(base, (0..).zip(portions).map(uuid).collect())
     }
 
     /// The branch's first rows of a table that it inherits go to a ref of its own: others may go on
     /// with the one that it was forked from.
-    fn forked(&self, head: &LiveHead, uuid: TxUuid, change: &TableChange<'_>) -> Planned {
+    fn forked(&self, head: &LiveHead, steps: Vec<PlannedStep>, portions: Vec<Portion>) -> Planned {
         let physical_ref = PhysicalRef::of_first_write(self.context.attempt);
-        let step = PlannedStep { read_version: head.pin.version, tx_uuid: uuid.clone() };
-        let (post, content) = (step.pin(), ContentId::mint(self.context.env));
+        let (post, content) = (last_pin(&steps), ContentId::mint(self.context.env));
         let next = NextHead::Live {
             path: head.path.clone(),
             physical_ref: physical_ref.clone(),
@@ -133,26 +142,22 @@ impl Plan<'_> {
             target: EffectTarget { identity: head.identity, path: head.path.clone(), physical_ref },
             pre: PreState::Absent,
             kind: EffectKind::CreateRef,
-            steps: vec![step],
+            steps,
             post: PostState::Exact(post),
             compensation: Compensation::DeleteRef,
             content,
         };
-        let adds = change.changes.puts().then(|| change.added());
-        let fork = Fork::new(change.changes.replaced.clone(), adds, uuid);
-        Planned { effect, next, staged: StagedEffect::Fork(Box::new(fork)) }
+        Planned { effect, next, staged: StagedEffect::Fork(Box::new(Fork::new(portions))) }
     }
 
     fn existing(
         &self,
         head: &LiveHead,
         table: &TableHandle,
-        uuid: TxUuid,
-        staged: StagedCommit,
+        steps: Vec<PlannedStep>,
+        staged: Chain,
     ) -> Planned {
-        let step = PlannedStep { read_version: head.pin.version, tx_uuid: uuid };
-        let content = ContentId::mint(self.context.env);
-        let post = step.pin();
+        let (post, content) = (last_pin(&steps), ContentId::mint(self.context.env));
         let next = NextHead::Live {
             path: head.path.clone(),
             physical_ref: head.physical_ref.clone(),
@@ -168,8 +173,8 @@ impl Plan<'_> {
                 physical_ref: head.physical_ref.clone(),
             },
             pre: PreState::At(head.pin.clone()),
-            kind: EffectKind::Staged,
-            steps: vec![step],
+            kind: if steps.len() > 1 { EffectKind::Chain } else { EffectKind::Staged },
+            steps,
             post: PostState::Exact(post),
             compensation: Compensation::Restore,
             content,
@@ -177,42 +182,47 @@ impl Plan<'_> {
         Planned { effect, next, staged: StagedEffect::Over(Box::new(table.clone()), staged) }
     }
 
-    /// The first rows of a table: its dataset is created with them, in one commit.
+    /// The first rows of a table: its dataset is created with them.
     async fn first_load(
         &self,
         change: &TableChange<'_>,
-        uuid: TxUuid,
+        steps: Vec<PlannedStep>,
+        portions: &[Portion],
     ) -> Result<Planned, PrepareError> {
         let path = DatasetPath::of_first_load(change.identity(), self.context.attempt);
-        let created =
-            stage_create(self.context.store, path.as_str(), change.added().stream(), uuid.clone());
-        let staged = Box::pin(created).await?;
-        let step = PlannedStep { read_version: 0, tx_uuid: uuid };
-        let effect = self.creation(change.identity(), path.clone(), step);
+        let (place, none) = ((self.context.store, path.as_str()), || change.added().stream());
+        let staged = Box::pin(stage_creation(place, portions, &steps, none)).await?;
+        let effect = self.creation(change.identity(), path.clone(), steps);
         let next = NextHead::Live {
             path: path.clone(),
             physical_ref: PhysicalRef::Main,
             ref_identifier: RefIdentifier::Main(self.context.domain),
-            pin: PinSlot::Exact(first_pin(&effect)),
+            pin: PinSlot::Exact(last_pin(&effect.steps)),
             content: effect.content,
             table_schema: self.context.base.schema.0,
         };
         Ok(Planned { effect, next, staged: StagedEffect::Create(path, staged) })
     }
 
-    fn creation(&self, identity: TableIdentity, path: DatasetPath, step: PlannedStep) -> Effect {
+    fn creation(
+        &self,
+        identity: TableIdentity,
+        path: DatasetPath,
+        steps: Vec<PlannedStep>,
+    ) -> Effect {
         Effect {
             target: EffectTarget { identity, path, physical_ref: PhysicalRef::Main },
             pre: PreState::Absent,
             kind: EffectKind::CreateDataset,
-            post: PostState::Exact(step.pin()),
-            steps: vec![step],
+            post: PostState::Exact(last_pin(&steps)),
+            steps,
             compensation: Compensation::DeleteDataset,
             content: ContentId::mint(self.context.env),
         }
     }
 }
 
-fn first_pin(effect: &Effect) -> Pin {
-    Pin { version: effect.first_version(), tx_uuid: effect.steps[0].tx_uuid.clone() }
+/// What the last of an effect's steps, of which there is one at least, leaves.
+fn last_pin(steps: &[PlannedStep]) -> Pin {
+    steps[steps.len() - 1].pin()
 }

@@ -11,6 +11,7 @@ use graphwrite_protocol_types::{
 use graphwrite_schema::GraphSchema;
 use graphwrite_substrate::Store;
 
+use crate::chain::CommitBounds;
 use crate::change::TableChange;
 use crate::error::PrepareError;
 use crate::payload::StagedPayload;
@@ -42,6 +43,8 @@ pub struct PrepareContext<'a> {
     pub message: Option<&'a str>,
     /// The head that the caller demands, which makes the grain coarse.
     pub expected_head: Option<GraphHeadToken>,
+    /// How much one commit to a table carries.
+    pub bounds: CommitBounds,
     /// Clock and randomness.
     pub env: &'a dyn Env,
 }

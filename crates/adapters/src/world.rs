@@ -19,8 +19,9 @@ pub(super) struct World {
     pub(super) domain: IdentityDomain,
     env: Arc<CountingEnv>,
     manifest: Manifest,
-    /// The world has one branch, which inherits nothing.
-    inherited: BTreeSet<TableIdentity>,
+    /// What the branch inherits: nothing, unless a test says otherwise.
+    pub(super) inherited: BTreeSet<TableIdentity>,
+    pub(super) bounds: CommitBounds,
 }
 
 /// What a load came to, briefly.
@@ -56,7 +57,15 @@ impl World {
             age_floor_s: AGE_FLOOR_S_DEFAULT,
         };
         let manifest = Manifest::init(&store, env.clone(), request).await.unwrap();
-        Self { store, schema, domain, env, manifest, inherited: BTreeSet::new() }
+        Self {
+            store,
+            schema,
+            domain,
+            env,
+            manifest,
+            inherited: BTreeSet::new(),
+            bounds: CommitBounds::NONE,
+        }
     }
 
     /// A graph with these rows.
@@ -102,6 +111,7 @@ impl World {
             actor: "tester",
             message: Some("a test"),
             expected_head,
+            bounds: self.bounds,
             env: self.env.as_ref(),
         }
     }

@@ -3,7 +3,7 @@
 
 use futures::future::join_all;
 use graphwrite_adapters::{StagedPayload, perform as perform_step};
-use graphwrite_protocol_types::{Armed, Defect, EffectKind, Failpoint, Pin};
+use graphwrite_protocol_types::{Armed, Defect, Failpoint, Pin};
 use graphwrite_recovery::OwnSteps;
 use graphwrite_substrate::Landing;
 
@@ -38,8 +38,19 @@ pub(crate) enum Effects {
 enum Ended {
     Landed(Pin),
     Refused(Setback),
+    /// Some of its commits landed, and the next was refused.
+    Part(Setback),
     Unknown(Setback),
     NotIssued,
+}
+
+impl Ended {
+    fn refused(armed: &Armed<StagedPayload, Held>, index: usize, why: Setback) -> Self {
+        match armed.payload().landed(index as u32) {
+            0 => Self::Refused(why),
+            _ => Self::Part(why),
+        }
+    }
 }
 
 /// Applies every effect of `armed`.
@@ -57,7 +68,7 @@ pub(crate) async fn apply(
     }
     let effects = &armed.write().effects;
     let count = effects.len();
-    let contested = || effects.iter().position(|effect| effect.kind == EffectKind::Staged);
+    let contested = || effects.iter().position(|effect| effect.kind.is_slot_bearing());
     let first = if restarts > 0 { contested() } else { None };
     let mut ended: Vec<Ended> = (0..count).map(|_| Ended::NotIssued).collect();
     if let Some(first) = first {
@@ -108,7 +119,9 @@ async fn perform(
                 progress.landed(core).await;
                 return Ended::Landed(version.pin());
             }
-            Ok(Landing::SlotTaken { winner }) => return Ended::Refused(taken(winner)),
+            Ok(Landing::SlotTaken { winner }) => {
+                return Ended::refused(armed, index, taken(winner));
+            }
             Ok(Landing::Unknown(cause)) if resends < RESENDS_MAX => {
                 tracing::warn!(%cause, resends, "sending a step again");
                 resends += 1;
@@ -119,7 +132,8 @@ async fn perform(
             Ok(Landing::Unknown(cause)) => return Ended::Unknown(unknown(&cause)),
             // The substrate's word: this call sent nothing. An earlier one may have.
             Err(error) if resends == 0 => {
-                return Ended::Refused(Setback::new(RestartReason::StepRefused, error));
+                let why = Setback::new(RestartReason::StepRefused, error);
+                return Ended::refused(armed, index, why);
             }
             Err(error) => return Ended::Unknown(unknown(&error)),
         }
@@ -148,6 +162,10 @@ fn judge(ended: Vec<Ended>) -> Effects {
             Ended::Refused(why) => {
                 setback.get_or_insert(why);
                 (None, OwnSteps::NoneLanded)
+            }
+            Ended::Part(why) => {
+                setback.get_or_insert(why);
+                (None, OwnSteps::SomeLanded)
             }
             Ended::Unknown(why) => {
                 setback.get_or_insert(why);

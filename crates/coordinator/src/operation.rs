@@ -2,8 +2,8 @@
 //! about it. It must not know stages, gates or effects.
 
 use graphwrite_adapters::{
-    LoadAdapter, LoadInput, LoadMode, MutationAdapter, MutationInput, OnReferenced, PrepareContext,
-    PrepareError, WritePlan, mutation_digest, request_digest,
+    CommitBounds, LoadAdapter, LoadInput, LoadMode, MutationAdapter, MutationInput, OnReferenced,
+    PrepareContext, PrepareError, WritePlan, mutation_digest, request_digest,
 };
 use graphwrite_manifest::{ManifestState, OutcomeRow};
 use graphwrite_protocol_types::{
@@ -203,6 +203,7 @@ impl Write {
             actor: &self.caller.actor,
             message: self.caller.message.as_deref(),
             expected_head: self.caller.expect_head,
+            bounds: CommitBounds::NONE,
             env: core.options.env.as_ref(),
         };
         self.work.prepare(&context).await.map_err(WriteErrorKind::Prepare)

@@ -43,6 +43,24 @@ impl RowAddresses {
         self.0.iter()
     }
 
+    /// The same addresses in portions of at most `most`, in order. The rows of one fragment stay
+    /// together, since one commit gives a fragment one list of removed rows: a portion that begins
+    /// with more than `most` of them is that large.
+    pub fn in_portions(&self, most: u64) -> Vec<Self> {
+        let mut portions: Vec<Self> = Vec::new();
+        for (fragment, offsets) in self.0.bitmaps() {
+            let fits = |last: &Self| last.len() + offsets.len() <= most;
+            if portions.last().is_none_or(|last| !fits(last)) {
+                portions.push(Self::new());
+            }
+            let first = u64::from(fragment) << 32;
+            if let Some(last) = portions.last_mut() {
+                last.extend(offsets.iter().map(|offset| first | u64::from(offset)));
+            }
+        }
+        portions
+    }
+
     /// The offsets of each fragment that is named.
     pub(crate) fn by_fragment(&self) -> impl Iterator<Item = (u32, &RoaringBitmap)> {
         self.0.bitmaps()
@@ -58,5 +76,29 @@ impl Extend<u64> for RowAddresses {
 impl FromIterator<u64> for RowAddresses {
     fn from_iter<T: IntoIterator<Item = u64>>(addresses: T) -> Self {
         Self(addresses.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(fragment: u64, offset: u64) -> u64 {
+        fragment << 32 | offset
+    }
+
+    #[test]
+    fn portions_are_bounded_keep_fragments_whole_and_lose_nothing() {
+        let sizes = [3, 1, 7, 2, 2];
+        let all: RowAddresses = (0..)
+            .zip(sizes)
+            .flat_map(|(fragment, rows)| (0..rows).map(move |row| address(fragment, row)))
+            .collect();
+        let portions = all.in_portions(4);
+        assert_eq!(portions.iter().map(RowAddresses::len).collect::<Vec<_>>(), [4, 7, 4]);
+        let together: RowAddresses = portions.iter().flat_map(RowAddresses::iter).collect();
+        assert_eq!(together, all);
+        assert_eq!(all.in_portions(u64::MAX), [all.clone()]);
+        assert_eq!(RowAddresses::new().in_portions(1), []);
     }
 }

@@ -47,7 +47,8 @@ pub use refs::{
 pub use scan::{BatchStream, RowFilter, ScanRequest};
 pub use slot::{SlotAction, SlotRecord, TableVersion, head, head_expected, read_slot};
 pub use staging::{
-    StagedCommit, stage_change, stage_create, stage_fence, stage_replace, stage_restore,
+    StagedCommit, stage_change, stage_create, stage_fence, stage_following, stage_replace,
+    stage_restore,
 };
 pub use store::{Durability, MemoryStorage, Store};
 pub use strict::{Landing, create_dataset, strict_commit};

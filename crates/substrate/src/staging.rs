@@ -39,6 +39,14 @@ impl StagedCommit {
         self.transaction.read_version
     }
 
+    /// The same commit, to land `steps` versions higher: directly above that many commits of its own
+    /// attempt, none of which touches a fragment that this one touches. Anything else than those in
+    /// between is refused like every other (K1).
+    pub fn above(mut self, steps: u64) -> Self {
+        self.transaction.read_version += steps;
+        self
+    }
+
     /// The transaction uuid that its version will carry.
     pub fn uuid(&self) -> &TxUuid {
         &self.uuid
@@ -162,6 +170,24 @@ pub async fn stage_create(
     let files = new_fragments(&staged.operation).iter().flat_map(|fragment| &fragment.files);
     let files = files.map(|file| format!("{path}/data/{}", file.path)).collect();
     Ok(StagedCommit::new(uuid, 0, staged.operation, files))
+}
+
+/// Stages more rows for a dataset whose creation is staged and has not landed: an append that lands
+/// over its version 1, or higher by [`StagedCommit::above`].
+///
+/// # Errors
+///
+/// As for [`stage_create`].
+pub async fn stage_following(
+    store: &Store,
+    path: &str,
+    batches: BatchStream,
+    uuid: TxUuid,
+) -> Result<StagedCommit, SubstrateError> {
+    let staged = Box::pin(stage_create(store, path, batches, uuid)).await?;
+    let fragments = new_fragments(&staged.transaction.operation).to_vec();
+    let operation = Operation::Append { fragments };
+    Ok(StagedCommit::new(staged.uuid, 1, operation, staged.new_files))
 }
 
 /// Stages one commit that removes the rows at `removes`, which are addresses of the table's exact

@@ -1,5 +1,6 @@
 //! Loads planned and performed on a real graph in memory.
 
+mod chains;
 mod classes;
 mod constraints;
 mod costs;

@@ -67,9 +67,11 @@ async fn a_later_load_plans_one_exact_commit_above_the_pin() {
 
 #[tokio::test]
 async fn every_planned_effect_is_of_a_kind_that_the_registry_lists() {
-    let world = World::with(PEOPLE).await;
+    let mut world = World::with(PEOPLE).await;
+    world.inherited.insert(world.identity("Knows"));
     let lines = [
         r#"{"type":"Person","data":{"slug":"c"}}"#,
+        r#"{"edge":"Knows","from":"b","to":"c","data":{}}"#,
         r#"{"type":"Firm","data":{"slug":"f"}}"#,
         r#"{"edge":"Seat","from":"f","to":"p","data":{"id":"s"}}"#,
         r#"{"type":"Place","data":{"slug":"p","city":"A"}}"#,
