@@ -3,7 +3,7 @@
 
 use graphwrite_coordinator::{BranchError, BranchFrom, Graph, Store};
 use graphwrite_protocol_types::{Answer, AttemptId};
-use graphwrite_substrate::{Operation, OperationKind, RawObjects};
+use graphwrite_substrate::{Operation, OperationKind, PutOutcome, RawObjects};
 
 use super::scene::{graph, open, request, selector, try_fork};
 use crate::world::append;
@@ -13,7 +13,8 @@ const PLAN: &str = "_control/cleanup/00000000000000000001";
 
 async fn put(store: &Store, end: &str) {
     let bytes = b"of another process".to_vec().into();
-    store.put_if_absent(&format!("{PLAN}.{end}"), bytes, AttemptId::from_u128(1)).await.unwrap();
+    let put = store.put_if_absent(&format!("{PLAN}.{end}"), bytes, AttemptId::from_u128(1));
+    assert!(matches!(put.await.unwrap(), PutOutcome::Created));
 }
 
 /// The manifest version of the head, before more rows are appended.
