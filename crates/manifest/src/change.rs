@@ -4,25 +4,28 @@
 use std::collections::BTreeSet;
 
 use graphwrite_protocol_types::{
-    CommitId, HeadChange, Intent, LiveHead, ManifestDelta, NextHead, Parents, Pin, PinSlot,
+    CommitId, HeadChange, Intent, LiveHead, ManifestDelta, NativeBranch, NextHead, Pin, PinSlot,
     ProcessInstanceId, SchemaChange, TableHeadToken, TableIdentity,
 };
 
 use crate::declared::declared_tables;
+use crate::descent::Descent;
 use crate::hot::{HotRows, Written};
 use crate::outcome_row::{OutcomeKind, OutcomeRow};
-use crate::rows::{CommitRow, GraphHeadRow, SchemaRow};
+use crate::rows::{CommitRow, GraphHeadRow, HeadCommit, SchemaRow};
 use crate::transition::{InvalidTransition, PinFate, PinMove};
 
 /// Where and when a transition is recorded.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stamp {
+pub(crate) struct Stamp<'a> {
     /// The manifest version that it will have.
     pub(crate) version: u64,
     pub(crate) branch_record: u64,
     /// The version at which the branch was made; 0 for main. Heads up to it are inherited.
     pub(crate) forked_at: u64,
     pub(crate) at_unix_us: u64,
+    /// The native branch whose manifest it is.
+    pub(crate) line: &'a NativeBranch,
 }
 
 impl HotRows {
@@ -32,20 +35,22 @@ impl HotRows {
         intent: &Intent,
         delta: &ManifestDelta,
         by: ProcessInstanceId,
-        stamp: Stamp,
+        stamp: Stamp<'_>,
     ) -> Result<CommitRow, InvalidTransition> {
         if !binds(&intent.delta, delta) {
             return Err(InvalidTransition::OtherDelta { attempt: intent.attempt });
         }
-        let commit = commit_row(intent, self.graph_head.value.commit, stamp)?;
+        let descent = Descent::of(intent, &self.graph_head, stamp)?;
+        let commit = commit_row(intent, &descent, stamp);
         let version = stamp.version;
         if let Some(schema) = &delta.schema {
             self.apply_schema(schema, delta, version)?;
         }
         self.apply_heads(&delta.heads, stamp)?;
         self.check_identities()?;
-        let value = GraphHeadRow { commit: Some(commit.commit) };
-        self.graph_head = Written { version, value };
+        let head = HeadCommit { commit: commit.commit, position: descent.position };
+        self.graph_head = Written { version, value: GraphHeadRow { head: Some(head) } };
+        self.reaches.extend(descent.reaches);
         self.commits.push(commit.clone());
         self.outcomes.push(committed_row(intent, commit.commit, by, stamp));
         Ok(commit)
@@ -98,7 +103,7 @@ impl HotRows {
     fn apply_heads(
         &mut self,
         changes: &[HeadChange],
-        stamp: Stamp,
+        stamp: Stamp<'_>,
     ) -> Result<(), InvalidTransition> {
         let version = stamp.version;
         let mut seen = BTreeSet::new();
@@ -184,23 +189,12 @@ fn binds(planned: &ManifestDelta, bound: &ManifestDelta) -> bool {
         && planned.heads.iter().zip(&bound.heads).all(same)
 }
 
-fn commit_row(
-    intent: &Intent,
-    head: Option<CommitId>,
-    stamp: Stamp,
-) -> Result<CommitRow, InvalidTransition> {
+fn commit_row(intent: &Intent, descent: &Descent, stamp: Stamp<'_>) -> CommitRow {
     let lineage = &intent.lineage;
-    let parents = match &lineage.parents {
-        Parents::HeadAtPublish => head.into_iter().collect(),
-        Parents::Exact(_) if intent.read_set.graph_head().is_none() => {
-            return Err(InvalidTransition::ParentsNotRead);
-        }
-        Parents::Exact(parents) => parents.clone(),
-    };
-    Ok(CommitRow {
+    CommitRow {
         commit: lineage.commit,
         manifest_version: stamp.version,
-        parents,
+        parents: descent.parents.clone(),
         attempt: intent.attempt,
         operation: intent.operation.clone(),
         writer: intent.writer,
@@ -208,7 +202,8 @@ fn commit_row(
         message: lineage.message.clone(),
         tables: lineage.tables.clone(),
         recorded_at_unix_us: stamp.at_unix_us,
-    })
+        position: descent.position.clone(),
+    }
 }
 
 /// A commit that another than its owner published says so: it is part of the audit of recovery.
@@ -216,7 +211,7 @@ fn committed_row(
     intent: &Intent,
     commit: CommitId,
     by: ProcessInstanceId,
-    stamp: Stamp,
+    stamp: Stamp<'_>,
 ) -> OutcomeRow {
     let kind = if by == intent.owner.instance {
         OutcomeKind::Committed { commit }

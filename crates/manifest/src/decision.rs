@@ -125,12 +125,13 @@ impl Ground<'_> {
         }
     }
 
-    fn stamp(&self) -> Stamp {
+    fn stamp(&self) -> Stamp<'_> {
         Stamp {
             version: self.base.manifest.version + 1,
             branch_record: self.base.branch.record,
             forked_at: self.base.branch.identifier.forked_at(),
             at_unix_us: self.now_unix_us,
+            line: &self.base.branch.native,
         }
     }
 

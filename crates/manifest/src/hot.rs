@@ -10,6 +10,7 @@ use graphwrite_protocol_types::{
 use crate::declared::declared_tables;
 use crate::error::Damage;
 use crate::outcome_row::OutcomeRow;
+use crate::reach_row::ReachRow;
 use crate::rows::{
     CommitRow, GRAPH_HEAD, GraphHeadRow, Row, RowBody, SCHEMA, SchemaRow, TABLE_HEAD, TableHeadRow,
 };
@@ -30,6 +31,8 @@ pub(crate) struct HotRows {
     pub(crate) commits: Vec<CommitRow>,
     /// Oldest first.
     pub(crate) outcomes: Vec<OutcomeRow>,
+    /// Oldest first.
+    pub(crate) reaches: Vec<ReachRow>,
 }
 
 /// Rows sorted by what they are, before it is known that all of them are there.
@@ -40,6 +43,7 @@ struct Sorted {
     heads: BTreeMap<TableIdentity, Written<TableHeadToken>>,
     commits: Vec<CommitRow>,
     outcomes: Vec<OutcomeRow>,
+    reaches: Vec<ReachRow>,
 }
 
 impl Sorted {
@@ -61,6 +65,10 @@ impl Sorted {
                 self.outcomes.push(row);
                 false
             }
+            RowBody::Reach(row) => {
+                self.reaches.push(row);
+                false
+            }
         };
         if was_there { Err(Damage::DuplicateRow { kind, key }) } else { Ok(()) }
     }
@@ -77,9 +85,11 @@ impl HotRows {
             heads: sorted.heads,
             commits: sorted.commits,
             outcomes: sorted.outcomes,
+            reaches: sorted.reaches,
         };
         hot.commits.sort_by_key(|row| row.manifest_version);
         hot.outcomes.sort_by_key(|row| row.manifest_version);
+        hot.reaches.sort_by_key(|row| row.manifest_version);
         hot.check_schema()?;
         Ok(hot)
     }
@@ -117,7 +127,7 @@ impl HotRows {
         fixed.into_iter().chain(heads)
     }
 
-    /// The commit and outcome rows of the versions that `selects` picks, oldest first.
+    /// The commit, outcome and reach rows of the versions that `selects` picks, oldest first.
     pub(crate) fn lineage_rows(&self, selects: impl Fn(u64) -> bool) -> Vec<Row> {
         let commits = self
             .commits
@@ -127,8 +137,12 @@ impl HotRows {
             .outcomes
             .iter()
             .map(|row| Row { version: row.manifest_version, body: RowBody::Outcome(row.clone()) });
-        let mut rows: Vec<Row> =
-            commits.chain(outcomes).filter(|row| selects(row.version)).collect();
+        let reaches = self
+            .reaches
+            .iter()
+            .map(|row| Row { version: row.manifest_version, body: RowBody::Reach(row.clone()) });
+        let rows = commits.chain(outcomes).chain(reaches);
+        let mut rows: Vec<Row> = rows.filter(|row| selects(row.version)).collect();
         rows.sort_by_key(|row| row.version);
         rows
     }
@@ -137,7 +151,8 @@ impl HotRows {
     pub(crate) fn lineage_versions(&self) -> Vec<u64> {
         let commits = self.commits.iter().map(|row| row.manifest_version);
         let outcomes = self.outcomes.iter().map(|row| row.manifest_version);
-        let mut versions: Vec<u64> = commits.chain(outcomes).collect();
+        let reaches = self.reaches.iter().map(|row| row.manifest_version);
+        let mut versions: Vec<u64> = commits.chain(outcomes).chain(reaches).collect();
         versions.sort_unstable();
         versions
     }
@@ -147,6 +162,7 @@ impl HotRows {
         let taken = self.lineage_rows(|of| of < version);
         self.commits.retain(|row| row.manifest_version >= version);
         self.outcomes.retain(|row| row.manifest_version >= version);
+        self.reaches.retain(|row| row.manifest_version >= version);
         taken
     }
 
@@ -155,7 +171,7 @@ impl HotRows {
     }
 
     pub(crate) fn graph_head_token(&self) -> GraphHeadToken {
-        GraphHeadToken(self.graph_head.value.commit)
+        GraphHeadToken(self.graph_head.value.commit())
     }
 
     pub(crate) fn head_tokens(&self) -> BTreeMap<TableIdentity, TableHeadToken> {

@@ -100,10 +100,11 @@ fn first_rows(request: &InitRequest) -> Result<HotRows, InitError> {
     let schema = SchemaRow { hash: *hash, canonical: canonical.clone() };
     let hot = HotRows {
         schema: Written { version: GENESIS, value: schema },
-        graph_head: Written { version: GENESIS, value: GraphHeadRow { commit: None } },
+        graph_head: Written { version: GENESIS, value: GraphHeadRow { head: None } },
         heads,
         commits: Vec::new(),
         outcomes: Vec::new(),
+        reaches: Vec::new(),
     };
     hot.check_identities()?;
     Ok(hot)

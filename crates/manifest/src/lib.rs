@@ -3,21 +3,25 @@
 //! tables are written, what an intent's object looks like, or when a write may publish.
 
 mod arbitration;
+mod bases;
 mod batch;
 mod change;
 mod decision;
 mod declared;
+mod descent;
 mod error;
 mod facts;
 mod fork;
 mod hot;
 mod init;
 mod landing;
+mod lineage;
 mod lookup;
 mod manifest;
 mod outcome_row;
 mod past;
 mod publish;
+mod reach_row;
 mod reading;
 mod root;
 mod rows;
@@ -28,6 +32,7 @@ mod transition;
 #[cfg(test)]
 mod tests;
 
+pub use bases::{BasesError, MERGE_BASES_MAX, MergeBase, MergeBases, MergeSide};
 pub use batch::RowEncodeError;
 pub use declared::SchemaFault;
 pub use error::{Damage, InitError, ManifestError, OpenError};

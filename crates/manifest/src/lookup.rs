@@ -202,7 +202,7 @@ impl ManifestState {
         Ok(outcomes_of(self.cold_rows(fragments, filter).await?))
     }
 
-    async fn cold_rows(
+    pub(crate) async fn cold_rows(
         &self,
         fragments: Vec<u64>,
         filter: RowFilter,
@@ -257,7 +257,7 @@ fn rank_in_operation(row: &OutcomeRow) -> (bool, u64) {
     (row.decides_operation(), row.manifest_version)
 }
 
-fn of_kind(kind: &str) -> RowFilter {
+pub(crate) fn of_kind(kind: &str) -> RowFilter {
     is(KIND, kind)
 }
 

@@ -2,14 +2,15 @@
 //! It must not know how rows are stored or which of them are current.
 
 use graphwrite_protocol_types::{
-    AttemptId, CommitId, OperationId, SchemaHash, TableHeadToken, TableIdentity, TableSummary,
-    WriterKind,
+    AttemptId, CommitId, OperationId, Position, SchemaHash, TableHeadToken, TableIdentity,
+    TableSummary, Tip, WriterKind,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::outcome_row::OutcomeRow;
+use crate::reach_row::ReachRow;
 
 /// The row version of every kind. An `outcome` row that it cannot express has the next one.
 pub const ROW_VERSION: u16 = 1;
@@ -19,6 +20,7 @@ pub(crate) const GRAPH_HEAD: &str = "graph_head";
 pub(crate) const TABLE_HEAD: &str = "table_head";
 pub(crate) const COMMIT: &str = "commit";
 pub(crate) const OUTCOME: &str = "outcome";
+pub(crate) const REACH: &str = "reach";
 
 /// The key of the rows of which there is one.
 const ONLY: &str = "";
@@ -33,7 +35,20 @@ pub(crate) struct SchemaRow {
 /// The head commit of the branch; none before the first graph commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GraphHeadRow {
-    pub(crate) commit: Option<CommitId>,
+    pub(crate) head: Option<HeadCommit>,
+}
+
+/// The head with its position, so that the next commit's follows without a look at older rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HeadCommit {
+    pub(crate) commit: CommitId,
+    pub(crate) position: Position,
+}
+
+impl GraphHeadRow {
+    pub(crate) fn commit(&self) -> Option<CommitId> {
+        self.head.as_ref().map(|head| head.commit)
+    }
 }
 
 /// The head of one declared table.
@@ -50,7 +65,8 @@ pub struct CommitRow {
     pub commit: CommitId,
     /// The manifest version that made it visible.
     pub manifest_version: u64,
-    /// The commits that it descends from; none for the first one.
+    /// The commits that it was made of: the head before it, then, for a merge, what was merged. None for
+    /// the first one.
     pub parents: Vec<CommitId>,
     /// The attempt that made it.
     pub attempt: AttemptId,
@@ -67,6 +83,15 @@ pub struct CommitRow {
     /// When it was published, in microseconds since the Unix epoch on the publisher's clock. For
     /// display only; a parent may be younger than its child.
     pub recorded_at_unix_us: u64,
+    /// Where it stands among the commits.
+    pub position: Position,
+}
+
+impl CommitRow {
+    /// The commit by its place.
+    pub fn tip(&self) -> Tip {
+        self.position.tip(self.commit, self.manifest_version)
+    }
 }
 
 /// A row with the version that first wrote it.
@@ -83,6 +108,7 @@ pub(crate) enum RowBody {
     TableHead(TableHeadRow),
     Commit(CommitRow),
     Outcome(OutcomeRow),
+    Reach(ReachRow),
 }
 
 /// A row as the columns have it.
@@ -141,6 +167,7 @@ impl RowBody {
             Self::TableHead(_) => TABLE_HEAD,
             Self::Commit(_) => COMMIT,
             Self::Outcome(_) => OUTCOME,
+            Self::Reach(_) => REACH,
         }
     }
 
@@ -150,6 +177,7 @@ impl RowBody {
             Self::TableHead(row) => row.identity.to_string(),
             Self::Commit(row) => row.commit.to_string(),
             Self::Outcome(row) => row.attempt.to_string(),
+            Self::Reach(row) => row.key.to_string(),
         }
     }
 
@@ -165,6 +193,7 @@ impl RowBody {
         match self {
             Self::Commit(row) => Some(row.manifest_version),
             Self::Outcome(row) => Some(row.manifest_version),
+            Self::Reach(row) => Some(row.manifest_version),
             _ => None,
         }
     }
@@ -176,6 +205,7 @@ impl RowBody {
             Self::TableHead(row) => encode_body(row),
             Self::Commit(row) => encode_body(row),
             Self::Outcome(row) => row.encode(),
+            Self::Reach(row) => encode_body(row),
         }
     }
 
@@ -186,6 +216,7 @@ impl RowBody {
             TABLE_HEAD => decode_body(body).map(Self::TableHead),
             COMMIT => decode_body(body).map(Self::Commit),
             OUTCOME => decode_outcome(body).map(Self::Outcome),
+            REACH => decode_body(body).map(Self::Reach),
             _ => Err(BodyFault::Kind),
         }
     }

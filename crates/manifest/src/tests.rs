@@ -7,6 +7,7 @@ mod costs;
 mod faults;
 mod formats;
 mod init;
+mod lineage;
 mod lookups;
 mod many;
 mod outcomes;

@@ -255,6 +255,9 @@ pub enum InvalidTransition {
     /// Exact parents without the head in the read set.
     #[error("the commit names its parents, but the branch head is not in its read set")]
     ParentsNotRead,
+    /// Parents of which the first is not the head, or a merge that was not counted on from the head.
+    #[error("the commit's parents do not follow from the branch head")]
+    ForeignParents,
     /// A pin that would not move to a fence directly above it.
     #[error("{to} is not a fence directly above {from}")]
     NotAFence {

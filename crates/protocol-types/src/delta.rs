@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CommitId, ContentId, DatasetPath, EffectKind, PhysicalRef, Pin, RefIdentifier, SchemaHash,
-    TableIdentity,
+    CommitId, ContentId, DatasetPath, EffectKind, MergeParents, PhysicalRef, Pin, RefIdentifier,
+    SchemaHash, TableIdentity,
 };
 
 /// The version that a head change publishes.
@@ -124,6 +124,8 @@ pub enum Parents {
     HeadAtPublish,
     /// Exactly these; the head is a member of the read set.
     Exact(Vec<CommitId>),
+    /// The head, which is a member of the read set, and the commit that was merged into it.
+    Merge(Box<MergeParents>),
 }
 
 /// The lineage that a graph commit will record; its commit id is minted before arm, so that every

@@ -16,6 +16,7 @@ mod outcome;
 mod owner;
 mod permit;
 mod plan;
+mod reach;
 mod read_set;
 mod stage;
 mod stamp;
@@ -58,6 +59,7 @@ pub use outcome::{
 pub use owner::OwnerRecord;
 pub use permit::{CommitPermit, CommitReason, Full, RecoveryMode, RollForward};
 pub use plan::{PlanInvalid, PreparedWrite};
+pub use reach::{BaseSearch, MergeParents, Position, Reach, ReachKey, Tip, span_start};
 pub use read_set::{Access, BaseView, ReadSet, Stale, TableMember};
 pub use stage::{
     Applied, Armed, Gated, IntentDurable, NotValid, Observed, OutsideEnvelope, Prepared, Published,

@@ -6,5 +6,6 @@ mod fixture;
 mod ids;
 mod name_records;
 mod name_states;
+mod reach;
 mod rules;
 mod stages;

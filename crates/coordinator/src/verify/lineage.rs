@@ -30,19 +30,25 @@ impl Lineage<'_> {
         found
     }
 
-    /// Parents are commits of earlier versions, so that there is no cycle, and only one commit has
-    /// none.
+    /// First parents are commits of earlier versions, so that there is no cycle, and only one commit has
+    /// none. What was merged may be on another branch; where it is known, it is of a lower generation.
     fn line(&self) -> Vec<Finding> {
         let mut found = Vec::new();
-        let mut versions: BTreeMap<CommitId, u64> = BTreeMap::new();
+        let mut known: BTreeMap<CommitId, (u64, u64)> = BTreeMap::new();
         let mut roots = 0;
         for row in &self.history.commits {
             let place = row.commit.to_string();
-            if versions.contains_key(&row.commit) {
+            if known.contains_key(&row.commit) {
                 found.push(kinds::LINEAGE.at(&place, "two commits share this id"));
             }
-            for parent in &row.parents {
-                if versions.get(parent).is_none_or(|version| *version >= row.manifest_version) {
+            for (at, parent) in row.parents.iter().enumerate() {
+                let is_earlier = match known.get(parent) {
+                    Some((version, generation)) => {
+                        *version < row.manifest_version && *generation < row.position.generation
+                    }
+                    None => at > 0,
+                };
+                if !is_earlier {
                     let message =
                         format!("its parent {parent} is no earlier commit of the history");
                     found.push(kinds::LINEAGE.at(&place, message));
@@ -51,7 +57,7 @@ impl Lineage<'_> {
             if row.parents.is_empty() {
                 roots += 1;
             }
-            versions.insert(row.commit, row.manifest_version);
+            known.insert(row.commit, (row.manifest_version, row.position.generation));
         }
         if roots > 1 {
             found.push(kinds::LINEAGE.at("commits", format!("{roots} commits have no parent")));

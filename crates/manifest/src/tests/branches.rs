@@ -11,7 +11,7 @@ use super::world::*;
 use crate::*;
 
 /// A beginning of number 1 of `name`, of the state `of` in the line of `source`.
-fn begun(world: &World, name: &str, source: &Manifest, of: &ManifestState) -> NameBegun {
+pub(super) fn begun(world: &World, name: &str, source: &Manifest, of: &ManifestState) -> NameBegun {
     let base = of.base();
     let (commit, pin) = (base.graph_head.0, base.manifest.clone());
     NameBegun {
@@ -40,32 +40,32 @@ async fn finish_native(store: &Store, native: &NativeFork, check: ForkCheck) {
     assert!(matches!(contents, PutOutcome::Created), "{contents:?}");
 }
 
-async fn made(world: &World, begun: &NameBegun) -> LiveBranch {
+pub(super) async fn made(world: &World, begun: &NameBegun) -> LiveBranch {
     make_native(&world.store, begun).await;
     begun.decided_live(ProcessInstanceId::from_u128(5), 1).live().unwrap()
 }
 
-async fn open_branch(world: &World, live: &LiveBranch) -> Manifest {
+pub(super) async fn open_branch(world: &World, live: &LiveBranch) -> Manifest {
     let (store, seed) = (world.store.reopened(), world.next_id() as u64);
     let opened = Manifest::open_branch(&store, CountingEnv::seeded(seed), live, Purpose::Write);
     opened.await.unwrap().with_patience(quick())
 }
 
 /// A branch of the newest state of `source`.
-async fn branch(world: &World, name: &str, source: &Manifest) -> Manifest {
+pub(super) async fn branch(world: &World, name: &str, source: &Manifest) -> Manifest {
     let begun = begun(world, name, source, &source.known_state());
     open_branch(world, &made(world, &begun).await).await
 }
 
 /// A main with `count` commits.
-async fn with_commits(count: u64) -> (World, Manifest) {
+pub(super) async fn with_commits(count: u64) -> (World, Manifest) {
     let world = World::in_memory().await;
     let main = world.open().await;
     commit_many(&world, &main, count).await;
     (world, main)
 }
 
-async fn commit_one(world: &World, on: &Manifest, to: u64) -> Write {
+pub(super) async fn commit_one(world: &World, on: &Manifest, to: u64) -> Write {
     let base = on.known_state();
     let write = world.write(&base).writes(table(to));
     write.commit(on, &base).await;

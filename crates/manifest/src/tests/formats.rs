@@ -25,7 +25,7 @@ fn facts() -> GraphFacts {
 /// A manifest whose rows are not those of a graph: whoever reads them calls it damaged.
 async fn manifest_with(metadata: HashMap<String, String>) -> Store {
     let store = Store::memory(&MemoryStorage::new());
-    let head = Row { version: 1, body: RowBody::GraphHead(GraphHeadRow { commit: None }) };
+    let head = Row { version: 1, body: RowBody::GraphHead(GraphHeadRow { head: None }) };
     let schema = Arc::new(columns().as_ref().clone().with_metadata(metadata));
     let batch = batch_of(&[head]).unwrap().with_schema(Arc::clone(&schema)).unwrap();
     let batches = BatchStream::of(schema, vec![batch]);

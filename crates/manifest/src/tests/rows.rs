@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::world::{attempt, operation, pin, schema_of, table};
 use crate::batch::{batch_of, rows_of};
 use crate::outcome_row::{OUTCOME_VERSION_2, OutcomeKind, OutcomeRow};
+use crate::reach_row::ReachRow;
 use crate::rows::*;
 
 fn commit_row() -> CommitRow {
@@ -29,7 +30,22 @@ fn commit_row() -> CommitRow {
             unchanged: 400,
         }],
         recorded_at_unix_us: 1_795_000_000_000_000,
+        position: position(),
     }
+}
+
+fn position() -> Position {
+    Position { line: NativeBranch::main(), generation: 7, forks: 0, merges: 3 }
+}
+
+fn tip(line: NativeBranch, version: u64) -> Tip {
+    Tip { line, version, commit: CommitId::from_u128(u128::from(version)), generation: 6 }
+}
+
+fn reach_row(key: ReachKey) -> ReachRow {
+    let branch = NativeBranch::of_incarnation("topic", attempt(0x66));
+    let tips = vec![tip(NativeBranch::main(), 290), tip(branch, 300)];
+    ReachRow { key, commit: CommitId::from_u128(0x11), manifest_version: 300, tips }
 }
 
 fn outcome_row(kind: OutcomeKind) -> OutcomeRow {
@@ -75,10 +91,12 @@ fn samples() -> Vec<(&'static str, Row)> {
     let at_300 = |body| Row { version: 300, body };
     vec![
         ("schema", at_300(RowBody::Schema(schema))),
-        ("graph_head_none", at_300(RowBody::GraphHead(GraphHeadRow { commit: None }))),
+        ("graph_head_none", at_300(RowBody::GraphHead(GraphHeadRow { head: None }))),
         (
             "graph_head",
-            at_300(RowBody::GraphHead(GraphHeadRow { commit: Some(CommitId::from_u128(0x11)) })),
+            at_300(RowBody::GraphHead(GraphHeadRow {
+                head: Some(HeadCommit { commit: CommitId::from_u128(0x11), position: position() }),
+            })),
         ),
         ("table_head_absent", at_300(head(TableHeadToken::Absent))),
         ("table_head_tombstoned", at_300(head(TableHeadToken::Tombstoned))),
@@ -89,6 +107,8 @@ fn samples() -> Vec<(&'static str, Row)> {
         ("outcome_rolled_back", at_300(outcome(OutcomeKind::RolledBack))),
         ("outcome_sealed", at_300(RowBody::Outcome(sealed))),
         ("outcome_rolled_forward", at_300(outcome(forward))),
+        ("reach_fork", at_300(RowBody::Reach(reach_row(ReachKey::Fork(2))))),
+        ("reach_merge", at_300(RowBody::Reach(reach_row(ReachKey::Merge(3))))),
     ]
 }
 
@@ -173,7 +193,8 @@ fn a_row_found_by_a_column_that_its_body_contradicts_is_refused() {
         assert!(matches!(Row::decode(&key), Err(RowError::Columns { .. })));
         assert!(matches!(Row::decode(&operation), Err(RowError::Columns { .. })));
         let version = RawRow { version: 301, ..raw };
-        let carries_one = matches!(row.body, RowBody::Commit(_) | RowBody::Outcome(_));
+        let carries_one =
+            matches!(row.body, RowBody::Commit(_) | RowBody::Outcome(_) | RowBody::Reach(_));
         assert_eq!(Row::decode(&version).is_err(), carries_one);
     }
 }
@@ -195,7 +216,8 @@ proptest! {
     #[test]
     fn any_bytes_give_a_row_or_a_typed_error(
         kind in prop_oneof![
-            Just(SCHEMA), Just(GRAPH_HEAD), Just(TABLE_HEAD), Just(COMMIT), Just(OUTCOME), Just("x"),
+            Just(SCHEMA), Just(GRAPH_HEAD), Just(TABLE_HEAD), Just(COMMIT), Just(OUTCOME), Just(REACH),
+            Just("x"),
         ],
         key in ".{0,8}",
         operation in proptest::option::of(".{0,8}"),
@@ -213,7 +235,7 @@ proptest! {
 
     #[test]
     fn a_changed_byte_gives_a_row_or_a_typed_error(
-        sample in 0..12usize, at in any::<prop::sample::Index>(), byte in any::<u8>(),
+        sample in 0..14usize, at in any::<prop::sample::Index>(), byte in any::<u8>(),
     ) {
         let mut raw = samples()[sample].1.encode().unwrap();
         let at = at.index(raw.body.len());

@@ -2,7 +2,8 @@
 
 use graphwrite_manifest::{CommitRow, History, OutcomeKind, OutcomeRow};
 use graphwrite_protocol_types::{
-    IncarnationId, ProcessInstanceId, RequestDigest, StableTableId, TableSummary, WriterKind,
+    IncarnationId, NativeBranch, Position, ProcessInstanceId, RequestDigest, StableTableId,
+    TableSummary, WriterKind,
 };
 use graphwrite_substrate::TableVersion;
 
@@ -72,6 +73,7 @@ impl World {
                 unchanged: 0,
             }],
             recorded_at_unix_us: 0,
+            position: Position { line: NativeBranch::main(), generation: 1, forks: 0, merges: 0 },
         });
         self.outcome(n, OutcomeKind::Committed { commit })
     }
