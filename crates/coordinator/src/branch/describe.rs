@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use graphwrite_manifest::{Manifest, ManifestState, NativeFork};
 use graphwrite_protocol_types::{
-    BranchName, BranchSelector, BranchToken, CommitId, ForkPoint, LiveBranch, NameFacts, NameState,
-    Purpose,
+    BranchName, BranchSelector, BranchToken, CommitId, ForkPoint, LiveBranch, NameBegun, NameFacts,
+    NameState, Purpose,
 };
 use graphwrite_schema::GraphSchema;
 use graphwrite_substrate::{LookedAt, NameLook};
@@ -46,7 +46,7 @@ pub enum BranchStanding {
     },
 }
 
-/// A branch looked at closely.
+/// A branch looked at closely; one that is being created has no head, tables or intents yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BranchStatus {
     /// The branch.
@@ -121,6 +121,9 @@ pub(crate) async fn describe(
             let look =
                 core.names.look(name).await.map_err(|error| BranchError::of_names(error, name))?;
             super::clear::usable(&look)?;
+            if let Some(begun) = look.begun() {
+                return creating(core, begun, &look.facts).await;
+            }
             let live =
                 look.live().ok_or_else(|| BranchError::NoSuchBranch { name: selector.clone() })?;
             let whole = wholeness(core, &look, &live).await?;
@@ -130,6 +133,25 @@ pub(crate) async fn describe(
             status(core, BranchInfo::of(live), whole, &state).await
         }
     }
+}
+
+/// An incarnation on its way, and how far it has come: it has no head before it is decided.
+async fn creating(
+    core: &Core,
+    begun: &NameBegun,
+    facts: &NameFacts,
+) -> Result<BranchStatus, BranchError> {
+    let probe = NativeFork::of_begun(begun).probe(&core.store).await?;
+    let facts = NameFacts { clone: probe.clone, contents: probe.contents, ..*facts };
+    Ok(BranchStatus {
+        info: BranchInfo::new(begun.token(), Some(&begun.fork)),
+        state: facts.state(),
+        head: None,
+        ahead: 0,
+        behind: None,
+        owned: Vec::new(),
+        pending: 0,
+    })
 }
 
 async fn wholeness(
