@@ -15,7 +15,7 @@ mod source;
 pub(crate) use create::create;
 pub(crate) use delete::delete;
 pub(crate) use describe::{describe, list};
-pub(crate) use open::open;
+pub(crate) use open::{open, open_first};
 
 pub use create::{BranchFrom, CreateBranch};
 pub use delete::DeleteBranch;

@@ -82,6 +82,40 @@ impl Graph {
         Self::open_for(store, options, Purpose::Read).await
     }
 
+    /// Opens a graph on a branch, for reading and writing: the incarnation that the branch's name means now.
+    /// What [`Graph::branch`] says of handles holds.
+    ///
+    /// # Errors
+    /// There is no such graph or branch, or it cannot be opened.
+    pub fn open_on(
+        store: Store,
+        branch: &BranchSelector,
+        options: GraphOptions,
+    ) -> BoxFuture<'_, Result<Self, BranchError>> {
+        Box::pin(Self::open_on_for(store, branch, options, Purpose::Write))
+    }
+
+    /// Opens a graph on a branch for reading, as [`Graph::open_on`]. This handle never writes.
+    ///
+    /// # Errors
+    /// As for [`Graph::open_on`].
+    pub fn open_read_only_on(
+        store: Store,
+        branch: &BranchSelector,
+        options: GraphOptions,
+    ) -> BoxFuture<'_, Result<Self, BranchError>> {
+        Box::pin(Self::open_on_for(store, branch, options, Purpose::Read))
+    }
+
+    async fn open_on_for(
+        store: Store,
+        branch: &BranchSelector,
+        options: GraphOptions,
+        purpose: Purpose,
+    ) -> Result<Self, BranchError> {
+        Ok(Self { core: branch::open_first(store, branch, options, purpose).await? })
+    }
+
     async fn open_for(
         store: Store,
         options: GraphOptions,

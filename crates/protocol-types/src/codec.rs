@@ -271,6 +271,13 @@ pub fn decode_name_record<R: NameRecord>(
     Err(CodecError::Place { record, named, found })
 }
 
+/// The graph that a record says it is of; none when the bytes are no record. For a reader that does not
+/// know its graph yet, and compares as soon as it does.
+pub fn domain_of_record(bytes: &[u8]) -> Option<IdentityDomain> {
+    let header = checked_content("record", bytes).ok()?.get(..HEADER_BYTES)?;
+    Some(domain_in(header))
+}
+
 fn framed(
     domain: IdentityDomain,
     kind: u8,
@@ -329,10 +336,14 @@ fn check_header(
     if found != RECORD_VERSION {
         return Err(CodecError::Version { record, found, supported: RECORD_VERSION });
     }
+    let found = domain_in(header);
+    if found == expected { Ok(()) } else { Err(CodecError::Domain { record, found, expected }) }
+}
+
+fn domain_in(header: &[u8]) -> IdentityDomain {
     let mut domain = [0; 16];
     domain.copy_from_slice(&header[7..HEADER_BYTES]);
-    let found = IdentityDomain::from_u128(u128::from_le_bytes(domain));
-    if found == expected { Ok(()) } else { Err(CodecError::Domain { record, found, expected }) }
+    IdentityDomain::from_u128(u128::from_le_bytes(domain))
 }
 
 fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {

@@ -28,7 +28,7 @@ mod tests;
 pub use branch_name::{BranchName, BranchSelector, InvalidBranchName};
 pub use codec::{
     CodecError, ControlRecord, EncodeError, NameRecord, RECORD_VERSION, decode, decode_name_record,
-    encode, encode_name_record,
+    domain_of_record, encode, encode_name_record,
 };
 pub use defect::{Defect, Planted};
 pub use delta::{

@@ -9,7 +9,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use graphwrite_protocol_types::{
     BegunFact, BranchName, BranchToken, CodecError, DecidedFact, EncodeError, IdentityDomain,
     LiveBranch, NameBegun, NameDecided, NameDeleted, NameFacts, NameRecord, NameState, NameVerdict,
-    decode_name_record, encode_name_record,
+    decode_name_record, domain_of_record, encode_name_record,
 };
 use thiserror::Error;
 
@@ -174,14 +174,7 @@ impl NameStore {
 
     /// The records of a name: one LIST.
     pub async fn list(&self, name: &BranchName) -> Result<NameListing, StoreError> {
-        let directory = directory(name);
-        let mut listing = NameListing::default();
-        for entry in self.store.list(&directory).await? {
-            let file = entry.path.strip_prefix(&directory).and_then(|rest| rest.strip_prefix('/'));
-            let file = file.map(str::to_owned);
-            listing.add(file.as_deref(), entry);
-        }
-        Ok(listing)
+        listing_of(&self.store, name).await
     }
 
     /// The records of all names: one LIST.
@@ -246,23 +239,12 @@ impl NameStore {
         name: &BranchName,
         listing: NameListing,
     ) -> Result<Option<NameLook>, NameError> {
-        let (number, records) = match listing.highest() {
-            Some((number, records)) if records.deleted.is_none() => (number, records),
-            _ => return Ok(Some(NameLook::new(name, listing, None))),
+        let Some(deciding) = Deciding::of(name, &listing) else {
+            return Ok(Some(NameLook::new(name, listing, None)));
         };
-        let record = if records.decided.is_some() {
-            self.read(name, number).await.map(|found| found.map(Box::new).map(LookedAt::Decided))
-        } else {
-            self.read(name, number).await.map(|found| found.map(Box::new).map(LookedAt::Begun))
-        };
-        match record {
-            Ok(None) => Ok(None),
-            Ok(Some(record)) => Ok(Some(NameLook::new(name, listing, Some(record)))),
-            Err(unusable @ NameError::Unusable { .. }) => {
-                Ok(Some(NameLook::new(name, listing, Some(LookedAt::Unusable(unusable)))))
-            }
-            Err(error) => Err(error),
-        }
+        let Some(bytes) = self.store.get(&deciding.path).await? else { return Ok(None) };
+        let record = deciding.understood(self.domain, name, &bytes);
+        Ok(Some(NameLook::new(name, listing, Some(record))))
     }
 
     /// Reads a record; none when it is not there.
@@ -278,6 +260,82 @@ impl NameStore {
         let Some(bytes) = self.store.get(&path).await? else { return Ok(None) };
         let record = decode_name_record(self.domain, name, number, &bytes);
         record.map(Some).map_err(|cause| NameError::Unusable { path, cause })
+    }
+}
+
+async fn listing_of(store: &Store, name: &BranchName) -> Result<NameListing, StoreError> {
+    let directory = directory(name);
+    let mut listing = NameListing::default();
+    for entry in store.list(&directory).await? {
+        let file = entry.path.strip_prefix(&directory).and_then(|rest| rest.strip_prefix('/'));
+        let file = file.map(str::to_owned);
+        listing.add(file.as_deref(), entry);
+    }
+    Ok(listing)
+}
+
+/// What a name means, for one who does not know the graph yet, and the graph that the record says it is
+/// of: to be compared with the graph that the branch turns out to be of, before anything is believed.
+/// One LIST, and one GET unless the name is free or deleted.
+///
+/// # Errors
+/// As for [`NameStore::look`].
+pub async fn look_at_unknown_graph(
+    store: &Store,
+    name: &BranchName,
+) -> Result<(NameLook, Option<IdentityDomain>), NameError> {
+    for _ in 0..LOOKS_MAX {
+        let listing = listing_of(store, name).await?;
+        let Some(deciding) = Deciding::of(name, &listing) else {
+            return Ok((NameLook::new(name, listing, None), None));
+        };
+        let Some(bytes) = store.get(&deciding.path).await? else { continue };
+        let domain = domain_of_record(&bytes);
+        // What is no record at all is none of any graph.
+        let any = domain.unwrap_or(IdentityDomain::from_u128(0));
+        let record = deciding.understood(any, name, &bytes);
+        return Ok((NameLook::new(name, listing, Some(record)), domain));
+    }
+    Err(NameError::Restless { name: name.clone() })
+}
+
+/// The record of the highest number that says what it means, unless it is deleted.
+struct Deciding {
+    number: u64,
+    is_decided: bool,
+    path: String,
+}
+
+impl Deciding {
+    fn of(name: &BranchName, listing: &NameListing) -> Option<Self> {
+        let (number, records) = listing.highest().filter(|(_, it)| it.deleted.is_none())?;
+        let is_decided = records.decided.is_some();
+        let path = if is_decided {
+            object_name::<NameDecided>(name, number)
+        } else {
+            object_name::<NameBegun>(name, number)
+        };
+        Some(Self { number, is_decided, path })
+    }
+
+    fn understood(self, domain: IdentityDomain, name: &BranchName, bytes: &[u8]) -> LookedAt {
+        let record = if self.is_decided {
+            decode_name_record(domain, name, self.number, bytes).map(LookedAt::decided)
+        } else {
+            decode_name_record(domain, name, self.number, bytes).map(LookedAt::begun)
+        };
+        let path = self.path;
+        record.unwrap_or_else(|cause| LookedAt::Unusable(NameError::Unusable { path, cause }))
+    }
+}
+
+impl LookedAt {
+    fn begun(record: NameBegun) -> Self {
+        Self::Begun(Box::new(record))
+    }
+
+    fn decided(record: NameDecided) -> Self {
+        Self::Decided(Box::new(record))
     }
 }
 

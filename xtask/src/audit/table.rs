@@ -61,6 +61,12 @@ pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
     row("Graph::create", AuthorityFirst, "Creates a graph with the first commit of its manifest."),
     row("Graph::open", ReadOnly, "Opens a graph for reading and writing."),
     row("Graph::open_read_only", ReadOnly, "Opens a graph whose handle cannot write."),
+    row("Graph::open_on", ReadOnly, "Opens a graph on a branch for reading and writing."),
+    row(
+        "Graph::open_read_only_on",
+        ReadOnly,
+        "Opens a graph on a branch; the handle cannot write.",
+    ),
     row("Graph::load", GraphWrite("load"), "Loads rows into many tables in one graph commit."),
     row(
         "Graph::outcome",

@@ -1,6 +1,7 @@
 //! `branch create|list|status|delete`.
 
 use graphwrite_coordinator::{BranchFrom, CreateBranch, DeleteBranch, GraphOptions};
+use graphwrite_protocol_types::BranchSelector;
 
 use crate::classes::failed;
 use crate::command::{
@@ -33,11 +34,12 @@ async fn create(args: &BranchCreateArgs, style: Style, io: &mut Io<'_>) -> Resul
     let options = GraphOptions { hooks: args.faults.hooks()?, ..options(args.waits) };
     #[cfg(not(feature = "failpoints"))]
     let options = options(args.waits);
-    let graph = open::whole_for_writing(&args.graph, options).await?;
-    let from = match &args.from {
-        ForkOf::Branch(branch) => BranchFrom::Head(branch.clone()),
-        ForkOf::Commit(commit) => BranchFrom::Commit(*commit),
+    // A handle on the source knows its head.
+    let (opened, from) = match &args.from {
+        ForkOf::Branch(branch) => (branch.clone(), BranchFrom::Head(branch.clone())),
+        ForkOf::Commit(commit) => (BranchSelector::Main, BranchFrom::Commit(*commit)),
     };
+    let graph = open::whole_on(&args.graph, &opened, options).await?;
     let actor = actor(args.actor.as_deref(), io);
     let made = graph.create_branch(CreateBranch { name: args.name.clone(), from, actor }).await;
     let made = made.map_err(|error| failed(&error, &args.graph))?;

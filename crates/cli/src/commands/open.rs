@@ -1,6 +1,7 @@
 //! Opens the graph that a command names.
 
 use graphwrite_coordinator::{Durability, Graph, GraphOptions, Store};
+use graphwrite_protocol_types::BranchSelector;
 
 use crate::classes::{failed, failed_store};
 use crate::command::GraphPlace;
@@ -9,7 +10,9 @@ use crate::place;
 
 /// For reading. Such a handle never writes, not even to recover.
 pub(super) async fn for_reading(place: &GraphPlace) -> Result<Graph, Failure> {
-    on_branch(whole_for_reading(&place.whole).await?, place).await
+    let (store, options) = (store(&place.whole)?, GraphOptions::default());
+    let opened = Graph::open_read_only_on(store, &place.branch, options).await;
+    opened.map_err(|error| failed(&error, place))
 }
 
 /// For writing.
@@ -17,17 +20,24 @@ pub(super) async fn for_writing(
     place: &GraphPlace,
     options: GraphOptions,
 ) -> Result<Graph, Failure> {
-    on_branch(whole_for_writing(&place.whole, options).await?, place).await
-}
-
-async fn on_branch(graph: Graph, place: &GraphPlace) -> Result<Graph, Failure> {
-    graph.branch(&place.branch).await.map_err(|error| failed(&error, place))
+    let opened = Graph::open_on(store(&place.whole)?, &place.branch, options).await;
+    opened.map_err(|error| failed(&error, place))
 }
 
 /// The graph without a word about a branch, for reading.
 pub(super) async fn whole_for_reading(location: &str) -> Result<Graph, Failure> {
     let (store, options) = (store(location)?, GraphOptions::default());
     let opened = Box::pin(Graph::open_read_only(store, options)).await;
+    opened.map_err(|error| failed(&error, location))
+}
+
+/// The graph on a branch of it, for writing.
+pub(super) async fn whole_on(
+    location: &str,
+    branch: &BranchSelector,
+    options: GraphOptions,
+) -> Result<Graph, Failure> {
+    let opened = Graph::open_on(store(location)?, branch, options).await;
     opened.map_err(|error| failed(&error, location))
 }
 

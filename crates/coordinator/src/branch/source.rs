@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use graphwrite_manifest::{Manifest, ManifestState};
 use graphwrite_protocol_types::{
-    BranchName, BranchSelector, BranchToken, CommitId, ForkPoint, NativeBranch, Pin, Purpose,
+    BranchName, BranchSelector, BranchToken, CommitId, ForkPoint, LiveBranch, NativeBranch, Pin,
+    Purpose,
 };
+use graphwrite_substrate::NameLook;
 
 use super::create::BranchFrom;
 use crate::BranchError;
@@ -14,56 +16,95 @@ use crate::core::Core;
 /// The source of a branch, captured.
 #[derive(Debug)]
 pub(crate) struct ForkSource {
-    manifest: Manifest,
+    manifest: SourceManifest,
     selector: BranchSelector,
     pub(crate) fork: ForkPoint,
     is_head: bool,
 }
 
+/// The manifest of a source: of a handle that is on it and knows it, or opened for this.
+#[derive(Debug)]
+enum SourceManifest {
+    Handle(Arc<Core>),
+    Opened(Box<Manifest>),
+}
+
+impl SourceManifest {
+    /// The manifest of a branch at its newest state.
+    async fn newest(core: &Arc<Core>, selector: &BranchSelector) -> Result<Self, BranchError> {
+        if core.branch().name == selector.to_string() {
+            let (current, state) = tokio::join!(core.is_current(), core.manifest.state());
+            // The name may mean another incarnation than the one that the handle is on.
+            if current? {
+                state.map_err(crate::ReadError::from)?;
+                return Ok(Self::Handle(Arc::clone(core)));
+            }
+        }
+        Ok(Self::Opened(Box::new(manifest_of(core, selector).await?)))
+    }
+
+    fn get(&self) -> &Manifest {
+        match self {
+            Self::Handle(core) => &core.manifest,
+            Self::Opened(manifest) => manifest,
+        }
+    }
+}
+
 impl ForkSource {
     /// Captures what is asked for.
-    pub(crate) async fn capture(core: &Core, from: &BranchFrom) -> Result<Self, BranchError> {
+    pub(crate) async fn capture(core: &Arc<Core>, from: &BranchFrom) -> Result<Self, BranchError> {
         match from {
             BranchFrom::Head(selector) => {
-                let manifest = manifest_of(core, selector).await?;
-                let state = manifest.known_state();
+                let manifest = SourceManifest::newest(core, selector).await?;
+                let state = manifest.get().known_state();
                 let head = state.base().graph_head.0;
                 let at = state.base().manifest.clone();
-                Ok(Self::at(manifest, selector.clone(), (head, at), true))
+                Ok(Self::at(manifest, &state, selector.clone(), (head, at), true))
             }
             BranchFrom::Commit(commit) => Self::holding(core, *commit).await,
         }
     }
 
-    /// The first branch that has the commit in its line, main before all others.
-    async fn holding(core: &Core, commit: CommitId) -> Result<Self, BranchError> {
-        let mut selectors = vec![BranchSelector::Main];
-        selectors.extend(
-            super::describe::live_names(core).await?.into_iter().map(BranchSelector::Named),
-        );
-        for selector in selectors {
-            let manifest = match manifest_of(core, &selector).await {
+    /// The first branch that has the commit in its line, main before all others. The others are not even
+    /// listed unless it is theirs.
+    async fn holding(core: &Arc<Core>, commit: CommitId) -> Result<Self, BranchError> {
+        if let Some(of_main) = Self::on(core, BranchSelector::Main, commit).await? {
+            return Ok(of_main);
+        }
+        for name in super::describe::live_names(core).await? {
+            match Self::on(core, BranchSelector::Named(name), commit).await {
                 // It was deleted since it was listed.
-                Err(BranchError::NoSuchBranch { .. }) => continue,
-                found => found?,
-            };
-            let state = manifest.known_state();
-            let is_head = state.base().graph_head.0 == Some(commit);
-            if let Some(at) = version_of(&manifest, &state, commit).await? {
-                return Ok(Self::at(manifest, selector, (Some(commit), at), is_head));
+                Ok(None) | Err(BranchError::NoSuchBranch { .. }) => {}
+                Ok(Some(found)) => return Ok(found),
+                Err(error) => return Err(error),
             }
         }
         Err(BranchError::NoSuchCommit { commit })
     }
 
+    /// The commit in the line of this branch, if it has it.
+    async fn on(
+        core: &Arc<Core>,
+        selector: BranchSelector,
+        commit: CommitId,
+    ) -> Result<Option<Self>, BranchError> {
+        let manifest = SourceManifest::newest(core, &selector).await?;
+        let state = manifest.get().known_state();
+        let is_head = state.base().graph_head.0 == Some(commit);
+        let at = version_of(manifest.get(), &state, commit).await?;
+        Ok(at.map(|at| Self::at(manifest, &state, selector, (Some(commit), at), is_head)))
+    }
+
     fn at(
-        manifest: Manifest,
+        manifest: SourceManifest,
+        state: &ManifestState,
         selector: BranchSelector,
         (commit, at): (Option<CommitId>, Pin),
         is_head: bool,
     ) -> Self {
-        let source: BranchToken = manifest.known_state().base().branch.clone();
-        let fork = ForkPoint::of(&source, manifest.fork(), commit, at);
+        let source: BranchToken = state.base().branch.clone();
+        let fork = ForkPoint::of(&source, manifest.get().fork(), commit, at);
         Self { manifest, selector, fork, is_head }
     }
 
@@ -76,7 +117,7 @@ impl ForkSource {
     /// is the captured one. Asked after the beginning is durable, which keeps maintenance away from
     /// what is current (design 01 section 8).
     pub(crate) async fn is_still_head(&self, core: &Core) -> Result<bool, BranchError> {
-        let (means, state) = tokio::join!(self.still_means(core), self.manifest.state());
+        let (means, state) = tokio::join!(self.still_means(core), self.manifest.get().state());
         if !means? {
             return Err(BranchError::NoSuchBranch { name: self.selector.clone() });
         }
@@ -130,12 +171,15 @@ pub(super) async fn manifest_of(
 }
 
 /// The incarnation that a name means.
-pub(super) async fn live(
-    core: &Core,
-    name: &BranchName,
-) -> Result<graphwrite_protocol_types::LiveBranch, BranchError> {
+pub(super) async fn live(core: &Core, name: &BranchName) -> Result<LiveBranch, BranchError> {
     let look = core.names.look(name).await.map_err(|error| BranchError::of_names(error, name))?;
-    super::clear::usable(&look)?;
+    meant_by(&look)
+}
+
+/// The same of a look that was taken.
+pub(super) fn meant_by(look: &NameLook) -> Result<LiveBranch, BranchError> {
+    super::clear::usable(look)?;
+    let name = &look.name;
     look.live()
         .ok_or_else(|| BranchError::NoSuchBranch { name: BranchSelector::Named(name.clone()) })
 }
