@@ -2,6 +2,7 @@
 //! bytes, and round trips that come one after the other. None of it depends on the machine, so that
 //! a change which makes an operation dearer is seen like a change of code (design 05 section 2).
 
+mod branches;
 mod quiet;
 mod scene;
 mod table;
@@ -69,6 +70,7 @@ fn measure(to: &Path) {
     std::fs::write(to.join(WAVES), costs.waves()).unwrap();
     costs.assert_budgets();
     costs.assert_growth();
+    costs.assert_flat(branches::SIZES.len());
 }
 
 /// Crosses the spill of older lineage, which comes after 64 commits.

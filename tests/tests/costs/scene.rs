@@ -28,19 +28,20 @@ pub(super) async fn all() -> Costs {
         }
         costs.add(format!("{tables} tables, {depth} commits"), measured);
     }
+    super::branches::measure(&mut costs).await;
     costs
 }
 
 /// A graph with so many tables that have rows, after so many commits.
-struct Scene {
-    graph: Graph,
-    meter: Meter,
+pub(super) struct Scene {
+    pub(super) graph: Graph,
+    pub(super) meter: Meter,
     published: Arc<Published>,
 }
 
 /// What has been asked, and in how many round trips.
-struct Meter {
-    store: Store,
+pub(super) struct Meter {
+    pub(super) store: Store,
     counter: RequestCounter,
     waves: Waves,
     releaser: Releaser,
@@ -76,20 +77,40 @@ impl Hooks for Published {
     }
 }
 
-fn person(name: &str) -> String {
+pub(super) fn person(name: &str) -> String {
     format!(r#"{{"type":"Person","data":{{"slug":"{name}","age":3}}}}"#)
 }
 
-/// The fixture with further node types.
-fn schema_text(further: usize) -> String {
+/// A schema with further node types.
+fn schema_text(schema: &str, further: usize) -> String {
     let further = (0..further).map(|number| {
         format!("[node.T{number}]\nkey = \"slug\"\n[node.T{number}.properties]\nslug = {{ type = \"string\" }}\n")
     });
-    further.fold(SCHEMA.to_owned(), |text, node| text + &node)
+    further.fold(schema.to_owned(), |text, node| text + &node)
+}
+
+/// A row for each of them.
+fn first_rows(further: usize) -> impl Iterator<Item = String> {
+    (0..further).map(|number| format!(r#"{{"type":"T{number}","data":{{"slug":"t"}}}}"#))
 }
 
 impl Scene {
-    async fn new(tables: usize, depth: usize) -> Self {
+    /// The fixture with further node types.
+    pub(super) async fn new(tables: usize, depth: usize) -> Self {
+        let further = tables - 3;
+        let first = BASE.iter().map(|line| (*line).to_owned()).chain(first_rows(further));
+        let later = (1..depth).map(|number| person(&format!("n{number}")));
+        Self::over(&schema_text(SCHEMA, further), first.collect(), later.collect()).await
+    }
+
+    /// So many node types that have nothing to do with each other.
+    pub(super) async fn plain(tables: usize, depth: usize) -> Self {
+        let later =
+            (1..depth).map(|number| format!(r#"{{"type":"T0","data":{{"slug":"n{number}"}}}}"#));
+        Self::over(&schema_text("", tables), first_rows(tables).collect(), later.collect()).await
+    }
+
+    async fn over(schema: &str, first: Vec<String>, later: Vec<String>) -> Self {
         let (counted, counter) = Store::memory(&MemoryStorage::new()).counting();
         let (store, waves, releaser) = in_waves(&counted);
         let published = Arc::new(Published {
@@ -97,16 +118,13 @@ impl Scene {
             waves: waves.clone(),
             marks: Mutex::default(),
         });
-        let further = tables - 3;
-        let document = SchemaDocument::parse(&schema_text(further)).unwrap();
+        let document = SchemaDocument::parse(schema).unwrap();
         let schema = declare(&document, &SystemEnv::new()).unwrap();
         let options = GraphOptions { hooks: Arc::clone(&published) as _, ..own_process() };
         let graph = Graph::create(store.clone(), &schema, "ada", options).await.unwrap();
-        let first = (0..further).map(|n| format!(r#"{{"type":"T{n}","data":{{"slug":"t"}}}}"#));
-        let first: Vec<String> = BASE.iter().map(|line| (*line).to_owned()).chain(first).collect();
         append(&graph, &first).await;
-        for number in 1..depth {
-            append(&graph, &[person(&format!("n{number}"))]).await;
+        for row in later {
+            append(&graph, &[row]).await;
         }
         graph.settled().await;
         Self { graph, meter: Meter { store, counter, waves, releaser }, published }
@@ -135,11 +153,16 @@ impl Scene {
         costs
     }
 
-    async fn write(&self, what: &'static str, budget: Budget, lines: &[impl AsRef<str>]) -> Cost {
+    pub(super) async fn write(
+        &self,
+        what: &'static str,
+        budget: Budget,
+        lines: &[impl AsRef<str>],
+    ) -> Cost {
         self.load(what, budget, LoadMode::Append, lines).await
     }
 
-    async fn load(
+    pub(super) async fn load(
         &self,
         what: &'static str,
         budget: Budget,
@@ -163,7 +186,12 @@ impl Scene {
         ]
     }
 
-    async fn mutate(&self, what: &'static str, budget: Budget, statements: &str) -> Cost {
+    pub(super) async fn mutate(
+        &self,
+        what: &'static str,
+        budget: Budget,
+        statements: &str,
+    ) -> Cost {
         let mut builder = self.graph.mutation(LoadLimits::default()).await.unwrap();
         builder.push_json(statements).unwrap();
         let request = MutateRequest::new(builder.finish().unwrap());
@@ -201,8 +229,13 @@ impl Scene {
         self.settled(cost).await
     }
 
+    /// The same graph through a handle on another branch.
+    pub(super) fn on(self, graph: Graph) -> Self {
+        Self { graph, ..self }
+    }
+
     /// The cost with what goes on behind the answer.
-    async fn settled(&self, mut cost: Cost) -> Cost {
+    pub(super) async fn settled(&self, mut cost: Cost) -> Cost {
         self.graph.settled().await;
         cost.requests = self.meter.counter.take();
         cost
@@ -249,7 +282,7 @@ impl Scene {
 
 impl Meter {
     /// Performs an operation while the storage holds, until its answer.
-    async fn cost<T>(
+    pub(super) async fn cost<T>(
         &self,
         what: &'static str,
         budget: Budget,
@@ -275,7 +308,7 @@ fn difference(after: &RequestCounts, before: &RequestCounts) -> RequestCounts {
     }
 }
 
-const THREE: [&str; 3] = [
+pub(super) const THREE: [&str; 3] = [
     r#"{"type":"Person","data":{"slug":"p1","age":9}}"#,
     r#"{"type":"Company","data":{"slug":"c2"}}"#,
     r#"{"edge":"Knows","from":"p2","to":"p2"}"#,
@@ -285,11 +318,11 @@ const THREE: [&str; 3] = [
 const BUDGET_DEPTH: usize = 10;
 
 /// Requests and round trips (design 05 section 2).
-type Budget = Option<(u64, usize)>;
+pub(super) type Budget = Option<(u64, usize)>;
 
-const INSERT: Budget = Some((20, 12));
-const UPSERT: Budget = Some((40, 13));
-const EDGE: Budget = Some((28, 13));
-const COLD: Budget = Some((7, 5));
+pub(super) const INSERT: Budget = Some((20, 12));
+pub(super) const UPSERT: Budget = Some((40, 13));
+pub(super) const EDGE: Budget = Some((28, 13));
+pub(super) const COLD: Budget = Some((7, 5));
 const PUBLISH: Budget = Some((5, 4));
 const BARRIER: Budget = Some((1, 1));

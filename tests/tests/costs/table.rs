@@ -46,6 +46,11 @@ test compares it.
 * **Read** and **written** are KiB of objects; names and headers do not count.
 * **Publication** is what comes when all effects have landed; the data of its commit is written beside them.
 * A **budget** is the most that is accepted, as requests / round trips. A dash means that none is agreed.
+* On a **branch** other than main a write may cost two requests and one round trip more: the name's records are
+  listed beside the barrier, and once more before the answer. The first write to a table that the branch has
+  inherited makes a ref of its own for it, and the next one reads what the ref has inherited, since a cache
+  knows files by the ref they are read through. Making and deleting a branch must not feel how many tables
+  or branches there are: the last five tables are compared with each other.
 ";
 
 impl Costs {
@@ -115,6 +120,16 @@ impl Costs {
             assert_eq!(what, old.what);
             let (before, after) = (young.requests.total(), old.requests.total());
             assert!(after <= before + young.growth, "{what}: {before}, then {after} requests");
+        }
+    }
+
+    /// The last scenes differ in size alone, which no operation of theirs may feel.
+    pub(super) fn assert_flat(&self, sizes: usize) {
+        let scenes = &self.0[self.0.len() - sizes..];
+        let felt = |cost: &Cost| (cost.what, kinds(&cost.requests), cost.waves.len());
+        let of = |scene: &Scene| scene.costs.iter().map(felt).collect::<Vec<_>>();
+        for scene in scenes {
+            assert_eq!(of(scene), of(&scenes[0]), "{}, beside {}", scene.title, scenes[0].title);
         }
     }
 }
