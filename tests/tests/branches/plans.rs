@@ -13,8 +13,9 @@ const PLAN: &str = "_control/cleanup/00000000000000000001";
 
 async fn put(store: &Store, end: &str) {
     let bytes = b"of another process".to_vec().into();
-    let put = store.put_if_absent(&format!("{PLAN}.{end}"), bytes, AttemptId::from_u128(1));
-    assert!(matches!(put.await.unwrap(), PutOutcome::Created));
+    let path = format!("{PLAN}.{end}");
+    let put = store.put_if_absent(&path, bytes, AttemptId::from_u128(1)).await;
+    assert!(matches!(put.unwrap(), PutOutcome::Created));
 }
 
 /// The manifest version of the head, before more rows are appended.
