@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use crate::{Injected, PortError};
 
-pub use graphwrite_manifest::{InitError, OpenError};
+pub use graphwrite_manifest::{InitError, OpenError, graph_around};
 
 /// A graph was not created, or its creation was stopped by a test.
 #[derive(Debug, Error)]

@@ -13,6 +13,7 @@ mod branch;
 mod core;
 mod counters;
 mod diff;
+mod drift;
 mod effects;
 mod env;
 mod error;
@@ -50,7 +51,9 @@ pub use branch::{
 };
 pub use diff::{CommitDiff, DiffRequest, TableDiff};
 pub use env::SystemEnv;
-pub use error::{CreateError, InitError, OpenError, ReadError, WriteError, WriteErrorKind};
+pub use error::{
+    CreateError, InitError, OpenError, ReadError, WriteError, WriteErrorKind, graph_around,
+};
 pub use graph::Graph;
 pub use hooks::{Hooks, Injected, NoHooks};
 pub use options::GraphOptions;

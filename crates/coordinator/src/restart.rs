@@ -161,7 +161,6 @@ pub(crate) async fn pause(core: &Core, restarts: u32) {
 
 pub(crate) fn give_up(attempts: u32, obstacle: Obstacle) -> Result<WriteOutcome, WriteErrorKind> {
     let last = match obstacle {
-        // No intent and no fence explains it: it was not made by this protocol.
         Obstacle::NotValid(NotValid::HeadMoved { identity, pin, found }) => {
             return Err(WriteErrorKind::UnexplainedHead { identity, pin, found });
         }

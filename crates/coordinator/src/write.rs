@@ -23,6 +23,7 @@ use crate::acknowledge::acknowledge;
 use crate::barrier::clear_the_way;
 use crate::core::Core;
 use crate::counters::Asked;
+use crate::drift::MovedHead;
 use crate::effects::{Effects, apply};
 use crate::error::WriteErrorKind;
 use crate::healed::Healed;
@@ -59,13 +60,14 @@ pub(crate) async fn write(
 
 async fn attempts(core: &Arc<Core>, write: &Write) -> Result<WriteOutcome, WriteError> {
     let (mut restarts, mut healed) = (0, Healed::default());
+    let mut moved = None;
     // Nobody overtakes those of its own process that have lost already.
     drop(enter_lane(core, write).await);
     let mut lane = None;
     loop {
         let trace = Trace::new(core, write, restarts);
         core.counters.attempts.add();
-        let attempted = Box::pin(attempt(core, write, &trace, restarts, &mut healed));
+        let attempted = Box::pin(attempt(core, write, &trace, restarts, &mut healed, moved));
         let attempted = attempted.instrument(trace.span()).await;
         trace.ended(&attempted);
         match attempted.map_err(|kind| kind.of(&write.operation))? {
@@ -76,6 +78,7 @@ async fn attempts(core: &Arc<Core>, write: &Write) -> Result<WriteOutcome, Write
             Attempted::Again(obstacle) => {
                 core.counters.restarted(obstacle.reason());
                 tracing::info!(operation = %write.operation, restarts, ?obstacle, "restarting");
+                moved = MovedHead::of(&obstacle);
                 restarts += 1;
                 if lane.is_none() {
                     lane = enter_lane(core, write).await;
@@ -92,6 +95,7 @@ async fn attempt(
     trace: &Trace,
     restarts: u32,
     healed: &mut Healed,
+    moved: Option<MovedHead>,
 ) -> Result<Attempted, WriteErrorKind> {
     let live = core.options.process.enter(trace.attempt);
 
@@ -101,6 +105,10 @@ async fn attempt(
         ControlFlow::Continue(base) => base,
         ControlFlow::Break(outcome) => return Ok(Attempted::done(outcome)),
     };
+
+    if let Some(moved) = moved {
+        moved.is_explained(core, &base).await?;
+    }
 
     // B: one base, complete validation, staged files; no HEAD moves.
     let prepared = prepare(core, write, trace, base, restarts).instrument(trace.prepare());

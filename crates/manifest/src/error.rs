@@ -2,7 +2,7 @@
 //! next step. Outcomes of a publish are values, not errors.
 
 use graphwrite_protocol_types::{Answer, AttemptId, FormatRefused, NativeBranch, TableIdentity};
-use graphwrite_substrate::{Cause, SubstrateError};
+use graphwrite_substrate::{Cause, MISNAMED, SubstrateError};
 use thiserror::Error;
 
 use crate::batch::RowEncodeError;
@@ -45,6 +45,12 @@ pub enum Damage {
         /// What was attempted, on what, and the engine's own words.
         text: String,
     },
+    /// A version of the manifest is not under the name of its number.
+    #[error("{text}")]
+    Misnamed {
+        /// Which object, what its name says and what is in it.
+        text: String,
+    },
     /// A fact of the creating commit is missing or malformed.
     #[error("`{key}` in the schema metadata is {}", or_missing(.text))]
     Metadata {
@@ -56,6 +62,15 @@ pub enum Damage {
     /// The schema row is not a schema.
     #[error("the schema row is refused: {0}")]
     Schema(SchemaFault),
+}
+
+impl Damage {
+    fn help(&self) -> &'static str {
+        match self {
+            Self::Misnamed { .. } => MISNAMED,
+            _ => DAMAGED,
+        }
+    }
 }
 
 fn or_missing(text: &Option<String>) -> String {
@@ -79,6 +94,22 @@ pub enum InitError {
         root: String,
         /// The first foreign object, by its path below the root.
         found: String,
+    },
+    /// The root is inside the directory of a graph.
+    #[error("`{root}` is inside the graph at `{graph}`")]
+    InsideGraph {
+        /// The root.
+        root: String,
+        /// The graph around it.
+        graph: String,
+    },
+    /// A directory of the root holds a graph.
+    #[error("`{root}` holds a graph in its directory `{graph}`")]
+    AroundGraph {
+        /// The root.
+        root: String,
+        /// The directory.
+        graph: String,
     },
     /// The age floor is below the minimum.
     #[error("an age floor of {given_s} s is below the minimum of {min_s} s")]
@@ -209,6 +240,7 @@ impl Answer for InitError {
         match self {
             Self::AlreadyExists { .. } => "graph_exists",
             Self::NotEmpty { .. } => "root_not_empty",
+            Self::InsideGraph { .. } | Self::AroundGraph { .. } => "graph_nested",
             Self::AgeFloor { .. } => "age_floor_too_low",
             Self::Schema(_) | Self::Tables { .. } | Self::Identities(_) => "schema_refused",
             Self::Unknown { .. } => "outcome_unknown",
@@ -230,6 +262,10 @@ impl Answer for InitError {
         match self {
             Self::AlreadyExists { .. } => "use it as it is, or choose another directory".into(),
             Self::NotEmpty { .. } => "choose an empty directory; nothing was changed".into(),
+            Self::InsideGraph { .. } | Self::AroundGraph { .. } => {
+                "nothing was created; a graph has its directory for itself: choose another one"
+                    .into()
+            }
             Self::AgeFloor { min_s, .. } => format!("choose at least {min_s} seconds"),
             Self::Schema(_) | Self::Tables { .. } | Self::Identities(_) => {
                 "nothing was created; correct the schema and run `graphwrite init` again".into()
@@ -237,7 +273,7 @@ impl Answer for InitError {
             Self::Unknown { .. } => {
                 "run `graphwrite init` again: it says whether the graph exists".into()
             }
-            Self::Damaged { .. } => DAMAGED.into(),
+            Self::Damaged { damage, .. } => damage.help().into(),
             Self::Encode(_) | Self::Substrate(_) => STORAGE.into(),
         }
     }
@@ -269,7 +305,7 @@ impl Answer for OpenError {
             }
             Self::NoSuchBranch { .. } => "name a branch that exists".into(),
             Self::FormatRefused(_) => "use a newer build of graphwrite".into(),
-            Self::Damaged { .. } => DAMAGED.into(),
+            Self::Damaged { damage, .. } => damage.help().into(),
             Self::Substrate(_) => STORAGE.into(),
         }
     }
@@ -305,7 +341,7 @@ impl Answer for ManifestError {
             }
             Self::FormatRefused(_) => "use a newer build of graphwrite".into(),
             Self::Gone => "see who removed the graph; open another one".into(),
-            Self::Damaged(_) => DAMAGED.into(),
+            Self::Damaged(damage) => damage.help().into(),
             Self::Substrate(_) => STORAGE.into(),
         }
     }

@@ -13,6 +13,7 @@ use graphwrite_substrate::{
     BatchStream, StagedCommit, Store, SubstrateError, create_dataset, head, stage_create,
 };
 
+use crate::around::{graph_around, graph_below};
 use crate::batch::{batch_of, columns};
 use crate::declared::declared_tables;
 use crate::error::InitError;
@@ -116,6 +117,7 @@ const DIRECTORIES: [&str; 4] = [MANIFEST_PATH, "tables", "_recovery", "_control"
 
 /// What may be where a graph is to be: nothing, or what a killed `init` left.
 async fn check_place(store: &Store) -> Result<(), InitError> {
+    check_surroundings(store).await?;
     let listings = DIRECTORIES.map(|directory| store.list(directory));
     let listings = try_join_all(listings).await.map_err(SubstrateError::from)?;
     let root = store.canonical_root().to_owned();
@@ -123,6 +125,25 @@ async fn check_place(store: &Store) -> Result<(), InitError> {
         RootContents::Empty | RootContents::Residue => Ok(()),
         RootContents::Graph => Err(InitError::AlreadyExists { root }),
         RootContents::Foreign { path } => Err(InitError::NotEmpty { root, found: path }),
+    }
+}
+
+/// A graph around it or below it would take the objects of the new one for its own, and the other way
+/// round; and what is a file cannot be a directory of the graph.
+async fn check_surroundings(store: &Store) -> Result<(), InitError> {
+    let root = store.canonical_root().to_owned();
+    if let Some(graph) = store.directory().and_then(graph_around) {
+        return Err(InitError::InsideGraph { root, graph: graph.display().to_string() });
+    }
+    let files = try_join_all(DIRECTORIES.map(|directory| store.head(directory)));
+    let (files, below) =
+        tokio::try_join!(files, graph_below(store)).map_err(SubstrateError::from)?;
+    if let Some(file) = files.into_iter().flatten().next() {
+        return Err(InitError::NotEmpty { root, found: file.path });
+    }
+    match below {
+        Some(graph) => Err(InitError::AroundGraph { root, graph }),
+        None => Ok(()),
     }
 }
 

@@ -3,6 +3,7 @@
 //! tables are written, what an intent's object looks like, or when a write may publish.
 
 mod arbitration;
+mod around;
 mod bases;
 mod batch;
 mod change;
@@ -32,6 +33,7 @@ mod transition;
 #[cfg(test)]
 mod tests;
 
+pub use around::graph_around;
 pub use bases::{BasesError, MERGE_BASES_MAX, MergeBase, MergeBases, MergeSide};
 pub use batch::RowEncodeError;
 pub use declared::SchemaFault;

@@ -44,6 +44,9 @@ impl From<SubstrateError> for ReadFault {
             error @ SubstrateError::Damaged { .. } => {
                 Self::Damaged(Damage::File { text: error.to_string() })
             }
+            error @ SubstrateError::Misnamed { .. } => {
+                Self::Damaged(Damage::Misnamed { text: error.to_string() })
+            }
             error => Self::Substrate(error),
         }
     }

@@ -164,6 +164,20 @@ pub enum SubstrateError {
         #[source]
         cause: Cause,
     },
+    /// A version is not under the name of its number: somebody has copied or renamed it there.
+    #[error(
+        "`{object}` is named as version {named} of the dataset at `{path}`, but holds version {found}"
+    )]
+    Misnamed {
+        /// Path of the dataset below the graph's root.
+        path: String,
+        /// The object, by its path below the graph's root.
+        object: String,
+        /// The version that its name says.
+        named: u64,
+        /// The version that is in it.
+        found: u64,
+    },
     /// A condition that was part of the request has no answer for some row.
     #[error(transparent)]
     Predicate(#[from] PredicateError),
@@ -235,11 +249,15 @@ fn is_damage(error: &lance::Error) -> bool {
     false
 }
 
+/// What to do about [`SubstrateError::Misnamed`].
+pub const MISNAMED: &str = "nothing was changed; restore that object from a copy of the graph or, if the copy does \
+     not have it, move it out of the graph, then run `graphwrite verify <graph>`";
+
 impl Answer for SubstrateError {
     fn code(&self) -> &'static str {
         match self {
             Self::TableNotFound { .. } | Self::VersionReplaced { .. } => "pin_lost",
-            Self::Damaged { .. } => "table_damaged",
+            Self::Damaged { .. } | Self::Misnamed { .. } => "table_damaged",
             Self::TableExists { .. } | Self::BaseMismatch { .. } | Self::InvalidRequest { .. } => {
                 "internal"
             }
@@ -262,6 +280,7 @@ impl Answer for SubstrateError {
                 "files of the graph were removed or changed from outside; nothing was written; \
                  restore them from a copy, then run `graphwrite verify <graph>`"
             }
+            Self::Misnamed { .. } => MISNAMED,
             Self::TableExists { .. } | Self::BaseMismatch { .. } | Self::InvalidRequest { .. } => {
                 "nothing was changed; this is a fault of graphwrite, report it"
             }

@@ -142,6 +142,20 @@ pub(crate) async fn newest_manifest(
     Ok(newest)
 }
 
+/// Whether the object at `location` is named as `version`, which is in it. A copy under another name
+/// would be taken for a version that nobody made, and what is committed over it lands where no reader
+/// looks.
+pub(crate) fn is_named_as(location: &ManifestLocation, version: u64) -> bool {
+    location.version == version
+        && location.path.filename().is_some_and(|name| is_name_of(name, version))
+}
+
+/// Whether `name` is the one name that a version has.
+pub(crate) fn is_name_of(name: &str, version: u64) -> bool {
+    let path = ManifestNamingScheme::V2.manifest_path(&Path::default(), version);
+    path.filename() == Some(name)
+}
+
 fn attached_manifest(meta: object_store::ObjectMeta) -> Option<ManifestLocation> {
     let location = ManifestLocation::try_from(meta).ok()?;
     (location.naming_scheme == ManifestNamingScheme::V2).then_some(location)

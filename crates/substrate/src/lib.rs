@@ -26,7 +26,7 @@ mod versions;
 mod tests;
 
 pub use addresses::{ROW_ADDRESS, RowAddresses};
-pub use error::{Cause, StoreError, SubstrateError};
+pub use error::{Cause, MISNAMED, StoreError, SubstrateError};
 pub use intents::{
     Arming, AttemptRecords, ForeignRecord, IntentError, IntentStore, RecoveryListing,
 };

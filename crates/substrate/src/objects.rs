@@ -140,6 +140,29 @@ impl Store {
         let listed = listing.try_collect().await.map_err(|error| StoreError::of(prefix, error));
         absent_is_none(listed).map(Option::unwrap_or_default)
     }
+
+    /// The first directory at the top in which an object below `inside` has a name that ends so. Its
+    /// own name may be any that the storage has.
+    pub async fn directory_with(
+        &self,
+        inside: &str,
+        ending: &str,
+    ) -> Result<Option<String>, StoreError> {
+        let inside = object_path(inside)?;
+        let top = self.objects().list_with_delimiter(None).await;
+        let top = absent_is_none(top.map_err(|error| StoreError::of("", error)))?;
+        for directory in top.into_iter().flat_map(|top| top.common_prefixes) {
+            let place = inside.parts().fold(directory.clone(), |path, part| path.join(part));
+            let mut objects = self.objects().list(Some(&place));
+            // What cannot be looked into is not known to be anything.
+            while let Ok(Some(object)) = objects.try_next().await {
+                if object.location.as_ref().ends_with(ending) {
+                    return Ok(Some(directory.to_string()));
+                }
+            }
+        }
+        Ok(None)
+    }
 }
 
 fn absent_is_none<T>(result: Result<T, StoreError>) -> Result<Option<T>, StoreError> {

@@ -163,7 +163,9 @@ pub async fn probe_ref(store: &Store, fork: &RefFork) -> Result<RefProbe, Substr
     let clone = match clone {
         Ok(None) => PhysicalFact::Absent,
         Ok(Some(slot)) if slot.version.tx_uuid == fork.clone => PhysicalFact::Own,
-        Ok(Some(_)) | Err(SubstrateError::Damaged { .. }) => PhysicalFact::Foreign,
+        Ok(Some(_)) | Err(SubstrateError::Damaged { .. } | SubstrateError::Misnamed { .. }) => {
+            PhysicalFact::Foreign
+        }
         Err(error) => return Err(error),
     };
     let contents = match contents? {

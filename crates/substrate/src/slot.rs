@@ -7,12 +7,12 @@ use lance::dataset::transaction::{Operation, Transaction};
 use lance_io::object_store::ObjectStore as LanceObjectStore;
 use lance_io::utils::read_message;
 use lance_table::format::{MAGIC, Manifest, pb};
-use lance_table::io::commit::{ManifestLocation, ManifestNamingScheme};
+use lance_table::io::commit::{ManifestLocation, ManifestNamingScheme, VERSIONS_DIR};
 use lance_table::io::manifest::read_manifest;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
-use crate::handler::newest_manifest;
+use crate::handler::{is_named_as, newest_manifest};
 use crate::store::object_path;
 use crate::unwinding::whole;
 use crate::{Store, StoreError, SubstrateError};
@@ -97,7 +97,7 @@ pub async fn head_expected(
     let newest = newest.map_err(|error| SubstrateError::engine("finding the head", path, error))?;
     let slot = match newest {
         None => None,
-        Some(location) if location.version == likely => expected?,
+        Some(location) if location.path == slot_location(&base, likely).path => expected?,
         Some(location) => read_at(store, path, &base, &location).await?,
     };
     Ok(slot.map(|slot| slot.version))
@@ -183,6 +183,7 @@ pub(crate) async fn read_object(
     let decoded = whole(decoded(store, base, bytes.clone())).await;
     let (manifest, transaction) =
         decoded.map_err(|error| SubstrateError::engine("reading a slot", path, error))?;
+    rightly_named(path, base.as_ref(), location, manifest.version)?;
     let slot = SlotRecord {
         version: TableVersion {
             version: location.version,
@@ -194,6 +195,25 @@ pub(crate) async fn read_object(
         manifest_bytes,
     };
     Ok(Some(SlotObject { slot, manifest, bytes }))
+}
+
+/// The object at `location` is named as the version that is in it.
+pub(crate) fn rightly_named(
+    path: &str,
+    directory: &str,
+    location: &ManifestLocation,
+    found: u64,
+) -> Result<(), SubstrateError> {
+    if is_named_as(location, found) {
+        return Ok(());
+    }
+    let name = location.path.filename().unwrap_or_default();
+    Err(SubstrateError::Misnamed {
+        path: path.to_owned(),
+        object: format!("{directory}/{VERSIONS_DIR}/{name}"),
+        named: location.version,
+        found,
+    })
 }
 
 /// Lance's readers want a store to read from, so bytes that are here already get one of their own.

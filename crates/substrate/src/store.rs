@@ -83,6 +83,20 @@ impl Store {
         &self.0.place.root
     }
 
+    /// The directory that the storage is; none for storage of another kind.
+    pub fn directory(&self) -> Option<&FsPath> {
+        (self.0.place.url.scheme() == local::SCHEME).then(|| FsPath::new(&self.0.place.root))
+    }
+
+    /// The directory that a location names, which need not exist.
+    ///
+    /// # Errors
+    ///
+    /// The location is on storage that this build does not reach.
+    pub fn directory_named(location: &str) -> Result<std::path::PathBuf, StoreError> {
+        local::directory_of(location)
+    }
+
     /// What the storage is made of, for diagnosis.
     pub fn description(&self) -> String {
         format!("{:?}", self.0.objects)

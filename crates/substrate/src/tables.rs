@@ -13,7 +13,7 @@ use lance_table::io::commit::VERSIONS_DIR;
 use tokio::sync::OnceCell;
 
 use crate::handler::newest_manifest;
-use crate::slot::{SlotAction, is_whole, ref_directory, ref_path};
+use crate::slot::{SlotAction, is_whole, ref_directory, ref_path, rightly_named};
 use crate::unwinding::whole;
 use crate::versions::RefFiles;
 use crate::{RawObjects, Store, SubstrateError, TableVersion, read_slot};
@@ -57,7 +57,8 @@ impl TableHandle {
     ///
     /// # Errors
     ///
-    /// [`SubstrateError::TableNotFound`] when the dataset, the ref or the version is absent.
+    /// [`SubstrateError::TableNotFound`] when the dataset, the ref or the version is absent,
+    /// [`SubstrateError::Misnamed`] when what is there is another version than its name says.
     pub async fn open(
         store: &Store,
         path: &str,
@@ -80,6 +81,8 @@ impl TableHandle {
                 return Err(damage_of_newest(store, error, path, physical_ref).await);
             }
         };
+        let (location, found) = (dataset.manifest_location(), dataset.manifest().version);
+        rightly_named(path, &ref_directory(path, physical_ref), location, found)?;
         Ok(Self {
             store: store.clone(),
             path: path.to_owned(),

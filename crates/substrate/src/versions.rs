@@ -8,6 +8,7 @@ use lance_table::io::deletion::deletion_file_path;
 use lance_table::io::manifest::read_manifest_indexes;
 use object_store::path::Path;
 
+use crate::handler::is_name_of;
 use crate::slot::{SlotObject, read_object, ref_path, scratch, slot_location};
 use crate::{FragmentFiles, SlotRecord, Store, SubstrateError};
 
@@ -79,11 +80,8 @@ async fn index_directories(object: &SlotObject, base: &Path) -> lance::Result<Ve
 /// The version whose manifest the object `name` is, by its last segment; none for another object.
 pub fn version_of_object(name: &str) -> Option<u64> {
     let name = name.rsplit('/').next()?;
-    let scheme = ManifestNamingScheme::detect_scheme(name)?;
-    if scheme != ManifestNamingScheme::V2 {
-        return None;
-    }
-    scheme.parse_version(name)
+    let version = ManifestNamingScheme::V2.parse_version(name)?;
+    is_name_of(name, version).then_some(version)
 }
 
 /// The files that one version of a ref names.

@@ -1,5 +1,7 @@
 //! Defects of what a write compares before it arms and before it publishes.
 
+use std::collections::BTreeSet;
+
 use graphwrite_coordinator::{
     Graph, GraphOptions, LoadMode, MemoryStorage, Store, WriteError, WriteErrorKind,
 };
@@ -55,9 +57,8 @@ async fn drifted(stage: &Stage) -> MemoryStorage {
 }
 
 /// The answer of a write over drift, and what it did.
-async fn over_drift(stage: &Stage) -> (Heard, OperationLog) {
+async fn over_drift(stage: &Stage, options: GraphOptions) -> (Heard, OperationLog) {
     let (client, faults) = Store::memory(&drifted(stage).await).faulty(|_| Fault::Proceed);
-    let options = GraphOptions { restarts_max: 1, ..own_process() };
     let writer = Graph::open(client, options).await.unwrap();
     let heard = stage.scenario.write_by(&writer).await;
     (heard, faults.log())
@@ -70,12 +71,17 @@ fn check_unarmed(log: &OperationLog) -> Result<(), &'static str> {
 #[tokio::test]
 async fn an_intent_over_drift_is_found_out_on_the_log() {
     let stage = Stage::of(TWO_EXISTING_UPSERT).await;
-    let (heard, log) = over_drift(&stage).await;
+    let (heard, log) = over_drift(&stage, own_process()).await;
     let unexplained =
         |error: &WriteError| matches!(error.kind, WriteErrorKind::UnexplainedHead { .. });
     assert!(matches!(heard.answer(), Some(Err(error)) if unexplained(error)), "{heard:?}");
     assert_eq!(check_unarmed(&log), Ok(()));
-    let (heard, log) = over_drift(&planted(stage, Defect::ArmedOverDrift)).await;
+    let staged = log.operations().map(|operation| operation.path.as_str());
+    let staged = staged.filter(|path| path.starts_with("tables/") && path.contains("/data/"));
+    let staged: BTreeSet<&str> = staged.collect();
+    assert_eq!(staged.len(), 2, "one file for each of the two tables: {staged:?}");
+    let once = GraphOptions { restarts_max: 1, ..own_process() };
+    let (heard, log) = over_drift(&planted(stage, Defect::ArmedOverDrift), once).await;
     assert!(matches!(heard.answer(), Some(Ok(WriteOutcome::Conflict(_)))), "{heard:?}");
     assert_eq!(check_unarmed(&log), Err("an intent over drift"));
 }

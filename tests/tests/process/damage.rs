@@ -60,3 +60,56 @@ fn a_manifest_that_was_cut_off_is_damage_of_the_manifest() {
         is_storage_failure(&site.load(&addition()), "manifest_damaged");
     }
 }
+
+/// A copy of the version that is `age` versions old, `ahead` numbers after the newest.
+fn misname(site: &Site, top: &str, (age, ahead): (usize, u64)) -> PathBuf {
+    let versions = files(site, top, "_versions");
+    let newest: u64 = versions[0].file_stem().unwrap().to_str().unwrap().parse().unwrap();
+    let stray = versions[0].with_file_name(format!("{:020}.manifest", newest - ahead));
+    std::fs::copy(&versions[age], &stray).unwrap();
+    stray
+}
+
+/// The name is told, as a path below the root of the graph.
+fn tells(site: &Site, run: &Run, stray: &Path) {
+    let error = run.error();
+    let name = stray.strip_prefix(site.graph()).unwrap().to_str().unwrap();
+    assert!(text(&error, "message").contains(name), "{error:#}");
+    assert!(text(&error, "help").contains("out of the graph"), "{error:#}");
+}
+
+#[test]
+fn a_version_of_the_manifest_under_a_number_that_is_not_its_own_stops_everybody() {
+    // The next number, a later one, and the highest there is.
+    for (age, ahead) in [(0, 1), (1, 1), (1, 70), (0, u64::MAX >> 2), (1, (u64::MAX >> 1) + 9)] {
+        let site = Site::with_base();
+        let (rows, stray) = (site.rows(), misname(&site, "__manifest", (age, ahead)));
+        let asked = ["verify", "status", "export"].map(|it| site.ask(&[it], &["--format", "jsonl"]));
+        for run in asked.iter().chain([&site.load(&addition())]) {
+            is_storage_failure(run, "manifest_damaged");
+            tells(&site, run, &stray);
+        }
+        std::fs::remove_file(stray).unwrap();
+        site.shows(&rows);
+        site.load(&addition()).exits(0);
+    }
+}
+
+#[test]
+fn a_version_of_a_table_under_a_number_that_is_not_its_own_is_damage_and_hides_no_row() {
+    for ahead in [1, 70, u64::MAX >> 2, (u64::MAX >> 1) + 9] {
+        let site = Site::with_base();
+        let (rows, stray) = (site.rows(), misname(&site, "tables", (0, ahead)));
+        assert_eq!(site.rows(), rows);
+        let verified = site.ask(&["verify"], &["--json"]).exits(1).json();
+        let name = stray.file_name().unwrap().to_str().unwrap();
+        assert!(verified["findings"].to_string().contains(name), "{verified:#}");
+        status_tells(&site, 1);
+        let all = [addition(), vec![super::site::company("c9")]].concat();
+        let refused = site.load(&all);
+        is_storage_failure(&refused, "table_damaged");
+        tells(&site, &refused, &stray);
+        std::fs::remove_file(stray).unwrap();
+        site.load(&all).exits(0);
+    }
+}

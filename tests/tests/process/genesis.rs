@@ -1,9 +1,11 @@
 //! `init`: killed before and after its one commit, and raced by another.
 
+use std::path::Path;
 use std::sync::Barrier;
 use std::thread;
 
-use super::site::{Site, base};
+use super::program::{command, run};
+use super::site::{Site, base, text};
 
 /// Where these tests kill an `init`.
 pub(super) const FAULTS: &[&str] = &["pre_genesis", "post_genesis"];
@@ -71,6 +73,47 @@ fn an_init_that_fails_after_its_commit_leaves_the_graph_alone() {
     assert_ne!(failed.code(), Some(0));
     assert_ne!(failed.error()["effect"], "none", "{failed:#?}");
     exists(&site);
+}
+
+#[test]
+fn an_init_over_a_file_in_the_place_of_a_directory_is_refused_and_writes_nothing() {
+    for name in ["__manifest", "tables", "_recovery", "_control"] {
+        let site = Site::empty();
+        std::fs::create_dir(site.graph()).unwrap();
+        std::fs::write(Path::new(site.graph()).join(name), "mine").unwrap();
+        let before = site.files();
+        let refused = site.init().exits(5);
+        assert_eq!(refused.error_code(), "root_not_empty", "{refused:#?}");
+        assert!(text(&refused.error(), "message").contains(&format!("`{name}`")), "{refused:#?}");
+        assert_eq!(site.files(), before);
+    }
+}
+
+#[test]
+fn an_init_inside_a_graph_is_refused_and_makes_no_directory() {
+    let site = Site::new();
+    for below in ["inner", "tables/inner/deeper", "__manifest"] {
+        let place = Path::new(site.graph()).join(below);
+        let was_there = place.exists();
+        for place in [place.display().to_string(), format!("file://{}", place.display())] {
+            let refused =
+                run(&mut command(&["init", &place, "--schema", &site.schema(), "--json"]));
+            assert_eq!(refused.exits(5).error_code(), "graph_nested");
+        }
+        assert_eq!(place.exists(), was_there, "{below}");
+    }
+    works(&site);
+}
+
+#[test]
+fn an_init_around_a_graph_is_refused_and_writes_nothing() {
+    let site = Site::new();
+    let (around, before) = (site.path(""), site.files());
+    let place = around.to_str().unwrap();
+    let refused = run(&mut command(&["init", place, "--schema", &site.schema(), "--json"]));
+    assert_eq!(refused.exits(5).error_code(), "graph_nested");
+    assert!(!around.join("__manifest").exists());
+    assert_eq!(site.files(), before);
 }
 
 #[test]

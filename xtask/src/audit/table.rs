@@ -213,6 +213,7 @@ pub(crate) const GUARDED: [Guarded; 4] = [
 pub(crate) const RE_EXPORTED: &[(&str, &str)] = &[
     ("coordinator", "graphwrite_manifest::InitError"),
     ("coordinator", "graphwrite_manifest::OpenError"),
+    ("coordinator", "graphwrite_manifest::graph_around"),
     ("coordinator", "graphwrite_adapters::InputBuilder"),
     ("coordinator", "graphwrite_adapters::InputError"),
     ("coordinator", "graphwrite_adapters::KeysOf"),

@@ -1,6 +1,6 @@
 //! Opens the graph that a command names.
 
-use graphwrite_coordinator::{Durability, Graph, GraphOptions, Store};
+use graphwrite_coordinator::{Durability, Graph, GraphOptions, InitError, Store, graph_around};
 use graphwrite_protocol_types::BranchSelector;
 
 use crate::classes::{failed, failed_store};
@@ -58,5 +58,11 @@ fn store(location: &str) -> Result<Store, Failure> {
 /// The storage of a new graph; its directory is created.
 pub(super) fn new_store(location: &str) -> Result<Store, Failure> {
     place::creatable(location)?;
+    let directory = Store::directory_named(location);
+    let directory = directory.map_err(|error| failed_store(&error, location))?;
+    if let Some(graph) = graph_around(&directory) {
+        let (root, graph) = (location.to_owned(), graph.display().to_string());
+        return Err(failed(&InitError::InsideGraph { root, graph }, location));
+    }
     Store::create(location, Durability::default()).map_err(|error| failed_store(&error, location))
 }

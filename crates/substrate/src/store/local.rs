@@ -23,7 +23,7 @@ pub enum Durability {
 }
 
 /// Lance takes a short cut past the object store for `file://`, and this scheme does not.
-const SCHEME: &str = "file-object-store";
+pub(super) const SCHEME: &str = "file-object-store";
 
 pub(super) fn open(root: &Path, durability: Durability) -> Result<Store, StoreError> {
     let unusable =

@@ -149,6 +149,75 @@ async fn a_version_that_is_cut_off_anywhere_is_an_error_and_never_a_panic() {
     }
 }
 
+/// The name of a version in an object that is put beside the right ones, by any number.
+fn named(number: &str) -> String {
+    format!("{TABLE}/_versions/{number}.manifest")
+}
+
+async fn assert_misnamed(store: &Store, object: &str, named: u64, found: u64) {
+    let is_told = |error: Option<SubstrateError>| match error {
+        Some(SubstrateError::Misnamed { object: at, named: says, found: holds, .. }) => {
+            assert_eq!((at.as_str(), says, holds), (object, named, found));
+        }
+        other => panic!("{object}: {other:?}"),
+    };
+    is_told(TableHandle::open(store, TABLE, &MAIN, Version::Latest).await.err());
+    is_told(head(store, TABLE, &MAIN).await.err());
+    for likely in [1, 3, named] {
+        is_told(head_expected(store, TABLE, &MAIN, likely).await.err());
+    }
+}
+
+#[tokio::test]
+async fn a_version_under_the_name_of_another_is_refused_cold_and_warm_and_named() {
+    let (_directory, on_disk) = local();
+    for store in [memory(), on_disk] {
+        fences(create(&store, &[("a", 1)]).await, 2..=3).await;
+        fresh(&store, Version::Latest).await;
+        for (number, named_as, holds) in [
+            (format!("{:020}", u64::MAX - 4), 4, 3),
+            (format!("{:020}", u64::MAX - 9), 9, 1),
+            (format!("{:020}", u64::MAX >> 1), (u64::MAX >> 1) + 1, 2),
+            (format!("{:020}", 0), u64::MAX, 3),
+            (format!("+{:019}", 7), u64::MAX - 7, 3),
+        ] {
+            let copy = store.get(&manifest_path(holds)).await.unwrap().unwrap();
+            let object = named(&number);
+            store.objects().put(&Path::from(object.as_str()), copy.into()).await.unwrap();
+            assert_misnamed(&store, &object, named_as, holds).await;
+            assert_misnamed(&store.reopened(), &object, named_as, holds).await;
+            store.objects().delete(&Path::from(object.as_str())).await.unwrap();
+            assert_newest_is(&store, 3).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_old_version_under_the_name_of_another_is_refused_where_it_is_asked_for() {
+    let store = memory();
+    fences(create(&store, &[("a", 1)]).await, 2..=3).await;
+    let copy = store.get(&manifest_path(1)).await.unwrap().unwrap();
+    store.objects().put(&Path::from(manifest_path(2)), copy.into()).await.unwrap();
+    let told = |error| {
+        let is_told = matches!(error, Some(SubstrateError::Misnamed { named: 2, found: 1, .. }));
+        assert!(is_told, "{error:?}");
+    };
+    let store = store.reopened();
+    assert_not_found(&store, &MAIN, Version::Exact(2)).await;
+    told(read_slot(&store, TABLE, &MAIN, 2).await.err());
+    told(read_version(&store, TABLE, &MAIN, 2).await.err());
+}
+
+#[test]
+fn a_name_of_a_version_has_one_form_only() {
+    let version = |name: &str| version_of_object(&named(name));
+    assert_eq!(version(&format!("{:020}", u64::MAX - 7)), Some(7));
+    for name in ["7", "00000000000000000000", "+0000000000000000007", "d7", "1.234567890123456789"]
+    {
+        assert_eq!(version(name), None, "{name}");
+    }
+}
+
 #[tokio::test]
 async fn an_expected_head_is_found_wherever_it_is_and_costs_one_listing_and_one_read() {
     let (store, counter) = memory().counting();
