@@ -107,6 +107,7 @@ pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
     row("Store::get", ReadOnly, "Reads one object."),
     row("Store::head", ReadOnly, "Describes one object."),
     row("Store::list", ReadOnly, "Lists objects."),
+    row("Store::directory_with", ReadOnly, "Looks for a directory at the top by what is in it."),
     row("BatchStream::collect_all", ReadOnly, "Collects a stream of rows."),
     row("MemoryStorage::digest", ReadOnly, "Summarises what a storage in memory holds."),
     row("FaultHandle::release_late", ReadOnly, "Lets the requests go on that a layer held back."),
