@@ -1,6 +1,8 @@
 //! Branches of the whole graph: isolated, cheap, and never acknowledged into nothing.
 
 mod isolation;
+mod left;
 mod opening;
+mod orphans;
 mod plans;
 mod scene;

@@ -142,6 +142,7 @@ mod tests {
             attempt: None,
             reason: "it is no record".into(),
             remedy: "move it",
+            is_orphan: false,
         };
         let mut recovered = recovered(BarrierOutcome::Blocked(object.clone()));
         recovered.blocking = vec![object];

@@ -2,7 +2,7 @@
 //! manifest commits that decided; there is no second record of them.
 
 use graphwrite_manifest::{OutcomeKind, OutcomeRow};
-use graphwrite_protocol_types::{AttemptId, CommitId, OperationId, ProcessInstanceId};
+use graphwrite_protocol_types::{AttemptId, BranchToken, CommitId, OperationId, ProcessInstanceId};
 
 use crate::ReadError;
 use crate::core::Core;
@@ -45,6 +45,11 @@ pub enum AuditedDecision {
         /// Why, in the words of whoever sealed it.
         reason: String,
     },
+    /// On main: the attempt was armed on a branch that is deleted; its intent was discarded.
+    Discarded {
+        /// The incarnation that is gone.
+        branch: Box<BranchToken>,
+    },
 }
 
 impl AuditedDecision {
@@ -55,6 +60,7 @@ impl AuditedDecision {
             Self::Aborted { .. } => "aborted",
             Self::RolledBack => "rolled_back",
             Self::Sealed { .. } => "sealed",
+            Self::Discarded { .. } => "discarded",
         }
     }
 
@@ -64,6 +70,7 @@ impl AuditedDecision {
             Self::RolledForward { .. } => "all that it planned was there, and what it read held",
             Self::RolledBack => "all of its effects are settled",
             Self::Aborted { reason } | Self::Sealed { reason } => reason,
+            Self::Discarded { .. } => "its branch was deleted",
         }
     }
 
@@ -71,7 +78,18 @@ impl AuditedDecision {
     pub fn commit(&self) -> Option<CommitId> {
         match self {
             Self::RolledForward { commit } => Some(*commit),
-            Self::Aborted { .. } | Self::RolledBack | Self::Sealed { .. } => None,
+            Self::Aborted { .. }
+            | Self::RolledBack
+            | Self::Sealed { .. }
+            | Self::Discarded { .. } => None,
+        }
+    }
+
+    /// The branch that the attempt was armed on, where that is not the one of the audit.
+    pub fn branch(&self) -> Option<&BranchToken> {
+        match self {
+            Self::Discarded { branch } => Some(branch),
+            _ => None,
         }
     }
 }
@@ -90,6 +108,7 @@ fn entry(row: OutcomeRow) -> Option<AuditEntry> {
         OutcomeKind::Aborted { by, reason } => (AuditedDecision::Aborted { reason }, Some(by)),
         OutcomeKind::Sealed { by, reason } => (AuditedDecision::Sealed { reason }, Some(by)),
         OutcomeKind::RolledBack => (AuditedDecision::RolledBack, None),
+        OutcomeKind::Discarded { by, branch } => (AuditedDecision::Discarded { branch }, Some(by)),
         // An owner's own commit is history, not audit.
         _ => return None,
     };

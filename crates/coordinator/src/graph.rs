@@ -20,6 +20,7 @@ use crate::branch;
 use crate::core::Core;
 use crate::diff::diff;
 use crate::operation::{Caller, Work, schema_of};
+use crate::orphans::orphan;
 use crate::outcome::outcome;
 use crate::recover::{PendingIntents, RecoverRequest, pending, recover};
 use crate::report::{CommitInfo, StatusReport, VerifyReport};
@@ -314,7 +315,11 @@ impl Graph {
     /// # Errors
     /// The storage failed, or the record cannot be understood.
     pub async fn intent(&self, attempt: AttemptId) -> Result<Option<Intent>, ReadError> {
-        Ok(self.core.intents.intent(&self.core.branch().native, attempt).await?)
+        let native = self.core.branch().native;
+        match self.core.intents.intent(&native, attempt).await? {
+            None if native.is_main() => Box::pin(orphan(&self.core, attempt)).await,
+            found => Ok(found),
+        }
     }
 
     /// Resolves what is pending, all of it or one attempt.

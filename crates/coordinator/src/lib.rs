@@ -25,6 +25,7 @@ mod hooks;
 mod lane;
 mod operation;
 mod options;
+mod orphans;
 mod outcome;
 mod port;
 mod proc_files;

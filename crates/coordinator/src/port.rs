@@ -12,8 +12,8 @@ use graphwrite_manifest::{
     PublishOutcome, Transition,
 };
 use graphwrite_protocol_types::{
-    AttemptId, BranchToken, CommitId, Defect, Effect, Failpoint, Full, Intent, ManifestDelta, Pin,
-    Planted, TxUuid,
+    AttemptId, BranchToken, CommitId, Defect, Effect, Failpoint, Full, Intent, ManifestDelta,
+    NativeBranch, Pin, Planted, TxUuid,
 };
 use graphwrite_recovery::{
     Aborting, AttemptOutcome, Authority, AuthorityFacts, ConfirmFacts, Landing, Listing,
@@ -21,13 +21,14 @@ use graphwrite_recovery::{
     RefFacts, RefName, Removal, Retired, SlotFacts, TakenBack, WIDTH,
 };
 use graphwrite_substrate::{
-    AttemptRecords, IntentError, RecoveryListing, RefFork, RefRemoval, SubstrateError, TableHandle,
-    Version, delete_dataset, delete_ref, head, read_slot, stage_fence, stage_restore,
+    AttemptRecords, IntentError, NameError, RecoveryListing, RefFork, RefRemoval, SubstrateError,
+    TableHandle, Version, delete_dataset, delete_ref, head, read_slot, stage_fence, stage_restore,
     strict_commit,
 };
 use thiserror::Error;
 
 use crate::core::Core;
+use crate::orphans::say_discarded;
 use crate::{Injected, ReadError};
 
 /// A fault that ends a recovery pass and leaves things as they are.
@@ -45,6 +46,15 @@ pub enum PortError {
         /// Index of the effect.
         effect: u32,
     },
+    /// An attempt was to be finished or taken back on a branch that may be deleted; a fault of ours.
+    #[error("attempt {attempt} is to be discarded, and nothing else")]
+    NotAnOrphan {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// The records of branch names cannot be read.
+    #[error(transparent)]
+    Names(#[from] NameError),
     /// A failpoint was told to fail.
     #[error(transparent)]
     Injected(#[from] Injected),
@@ -118,6 +128,55 @@ impl Port {
         })
     }
 
+    /// The intent of an attempt, from the records of a branch.
+    pub(crate) async fn intent_in(
+        &self,
+        branch: &NativeBranch,
+        attempt: AttemptId,
+    ) -> Result<LoadedIntent, PortError> {
+        match self.core.intents.intent(branch, attempt).await {
+            Ok(Some(intent)) => Ok(LoadedIntent::Found(Box::new(intent))),
+            Ok(None) => Ok(LoadedIntent::Vanished),
+            Err(IntentError::Unusable { path, cause }) => {
+                Ok(LoadedIntent::Unreadable { object: path, cause })
+            }
+            Err(error) => Err(ReadError::from(error).into()),
+        }
+    }
+
+    /// The confirm object of an intent, from the records of a branch.
+    pub(crate) async fn confirm_in(
+        &self,
+        branch: &NativeBranch,
+        intent: &Intent,
+    ) -> Result<ConfirmFacts, PortError> {
+        if !ConfirmFacts::needed_by(intent) {
+            return Ok(ConfirmFacts::NotNeeded);
+        }
+        match self.core.intents.confirmed(branch, intent.attempt).await {
+            Ok(Some(confirm)) => Ok(ConfirmFacts::Present(confirm)),
+            Ok(None) => Ok(ConfirmFacts::Missing),
+            Err(IntentError::Unusable { cause, .. }) => {
+                Ok(ConfirmFacts::Unreadable { reason: cause.to_string() })
+            }
+            Err(error) => Err(ReadError::from(error).into()),
+        }
+    }
+
+    /// Deletes the records of an attempt among those of a branch: the intent last.
+    pub(crate) async fn retire_in(
+        &self,
+        branch: &NativeBranch,
+        attempt: AttemptId,
+        records: &RecordSet,
+    ) -> Retired {
+        let RecordSet { confirm, alive, .. } = records;
+        match self.core.intents.delete(branch, attempt, *confirm, alive).await {
+            Ok(()) => Retired::default(),
+            Err(error) => Retired { left: vec![(attempt.to_string(), error.to_string())] },
+        }
+    }
+
     async fn close_slot(
         &self,
         full: &Full,
@@ -173,7 +232,7 @@ fn operation_outcome(intent: &Intent, row: Option<&OutcomeRow>) -> OperationOutc
 }
 
 /// What is said of every intent of a branch that was deleted.
-fn gone() -> AuthorityFacts {
+pub(crate) fn gone() -> AuthorityFacts {
     AuthorityFacts {
         authority: Authority::BranchGone,
         outcome: AttemptOutcome::None,
@@ -212,28 +271,11 @@ impl RecoveryPort for Port {
     }
 
     async fn load_intent(&self, attempt: AttemptId) -> Result<LoadedIntent, PortError> {
-        match self.core.intents.intent(&self.branch.native, attempt).await {
-            Ok(Some(intent)) => Ok(LoadedIntent::Found(Box::new(intent))),
-            Ok(None) => Ok(LoadedIntent::Vanished),
-            Err(IntentError::Unusable { path, cause }) => {
-                Ok(LoadedIntent::Unreadable { object: path, cause })
-            }
-            Err(error) => Err(ReadError::from(error).into()),
-        }
+        self.intent_in(&self.branch.native, attempt).await
     }
 
     async fn load_confirm(&self, intent: &Intent) -> Result<ConfirmFacts, PortError> {
-        if !ConfirmFacts::needed_by(intent) {
-            return Ok(ConfirmFacts::NotNeeded);
-        }
-        match self.core.intents.confirmed(&self.branch.native, intent.attempt).await {
-            Ok(Some(confirm)) => Ok(ConfirmFacts::Present(confirm)),
-            Ok(None) => Ok(ConfirmFacts::Missing),
-            Err(IntentError::Unusable { cause, .. }) => {
-                Ok(ConfirmFacts::Unreadable { reason: cause.to_string() })
-            }
-            Err(error) => Err(ReadError::from(error).into()),
-        }
+        self.confirm_in(&self.branch.native, intent).await
     }
 
     async fn observe(&self, of: &RefName, slots: &BTreeSet<u64>) -> Result<RefFacts, PortError> {
@@ -395,16 +437,11 @@ impl RecoveryPort for Port {
     }
 
     async fn retire(&self, _: Publishing<'_>, attempt: AttemptId, records: &RecordSet) -> Retired {
-        let deleted = self.core.delete_records(attempt, records).await;
-        match deleted {
-            Ok(()) => Retired::default(),
-            Err(error) => Retired { left: vec![(attempt.to_string(), error.to_string())] },
-        }
+        self.retire_in(&self.branch.native, attempt, records).await
     }
 
-    async fn audit_orphan(&self, _: &Full, _: &Intent) -> Result<Recorded, PortError> {
-        // Main is never deleted, and this build has no other branch.
-        Ok(Recorded::Unknown { cause: "this build does not handle deleted branches".to_owned() })
+    async fn audit_orphans(&self, _: &Full, orphans: &[&Intent]) -> Result<Recorded, PortError> {
+        say_discarded(&self.core, orphans).await
     }
 
     async fn pause(&self, milliseconds: u64) {
@@ -422,7 +459,7 @@ impl RecoveryPort for Port {
 
 /// The listing as recovery sees it. Ages are taken from the local clock: they choose between
 /// waiting and acting, and both are safe.
-fn listing_of(listing: &RecoveryListing, now_unix_us: u64) -> Listing {
+pub(crate) fn listing_of(listing: &RecoveryListing, now_unix_us: u64) -> Listing {
     let records = listing.attempts.iter();
     Listing {
         records: records

@@ -11,6 +11,7 @@ use tracing::Instrument;
 
 use crate::PortError;
 use crate::core::Core;
+use crate::orphans::{OrphansOf, run_orphans};
 use crate::port::Port;
 use crate::spans;
 
@@ -34,12 +35,14 @@ pub struct RecoverRequest {
     pub owner_is_dead: bool,
 }
 
-/// What is pending on the branch, and what among its records cannot be understood.
+/// What is pending on the branch, and what among its records cannot be understood; on main, also of
+/// branches that are deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PendingIntents {
     /// The armed intents, in attempt order.
     pub intents: Vec<Explanation>,
-    /// The objects that cannot be understood. Each of them stops every write to the branch.
+    /// The objects that cannot be understood. Each of them stops every write to its branch, unless
+    /// that is deleted.
     pub blocking: Vec<BlockingObject>,
 }
 
@@ -97,9 +100,14 @@ impl Answer for RecoverError {
     }
 }
 
-/// What is pending and what would be done about it. Reads only.
+/// What is pending and what would be done about it; on main, also what deleted branches have left.
+/// Reads only.
 pub(crate) async fn pending(core: &Arc<Core>) -> Result<PendingIntents, RecoverError> {
-    let found = probe(core).await?;
+    let mut found = probe(core).await?;
+    if core.branch().native.is_main() {
+        let all = OrphansOf::AllBranches;
+        found = found.and(run_orphans(core, all, &RecoveryMode::Probe, None).await?);
+    }
     Ok(PendingIntents { intents: found.pending, blocking: found.blocking })
 }
 
@@ -140,6 +148,21 @@ async fn resolve(core: &Arc<Core>, request: RecoverRequest) -> Result<BarrierRep
         None if request.owner_is_dead => return Err(RecoverError::OwnerOfNone),
         None => Box::pin(run(&port, &mode, None, local, waits)).await?,
     };
+    let report = with_orphans(core, request.attempt, &mode, report).await?;
     report.resolved.iter().for_each(|(_, resolution)| core.counters.resolved(resolution));
     Ok(report)
+}
+
+/// On main, recovery also discards what deleted branches have left: all of it, or the one attempt that
+/// is not one of main's.
+async fn with_orphans(
+    core: &Arc<Core>,
+    attempt: Option<AttemptId>,
+    mode: &RecoveryMode,
+    own: BarrierReport,
+) -> Result<BarrierReport, RecoverError> {
+    if !core.branch().native.is_main() || (attempt.is_some() && !own.is_empty()) {
+        return Ok(own);
+    }
+    Ok(own.and(run_orphans(core, OrphansOf::AllBranches, mode, attempt).await?))
 }

@@ -14,7 +14,8 @@ use crate::hot::{Concerned, HotRows};
 use crate::outcome_row::{OutcomeKind, OutcomeRow};
 use crate::rows::CommitRow;
 use crate::transition::{
-    AbortedAttempt, CompensatedAttempt, InvalidTransition, PinFate, PinMove, Transition,
+    AbortedAttempt, CompensatedAttempt, DiscardedAttempt, InvalidTransition, PinFate, PinMove,
+    Transition,
 };
 
 type Fates = Vec<(TableIdentity, PinFate)>;
@@ -33,6 +34,7 @@ pub(crate) enum Report {
     Aborted(Vec<OutcomeRow>),
     Sealed(Box<OutcomeRow>),
     PinsMoved(Fates),
+    Discarded,
 }
 
 #[derive(Debug)]
@@ -45,6 +47,7 @@ pub(crate) enum Settled {
     SealedBefore(Box<OutcomeRow>),
     Stale(Stale),
     PinsMoved(Fates),
+    DiscardedBefore,
 }
 
 /// What a transition is judged over.
@@ -65,6 +68,7 @@ impl Transition<'_> {
             Self::Seal { attempt, .. } => Ok(*attempt),
             Self::Abort { attempts, .. } => first_of(attempts.iter().map(|of| of.attempt)),
             Self::MovePins { attempts } => first_of(attempts.iter().map(|of| of.attempt)),
+            Self::Discard { attempts, .. } => first_of(attempts.iter().map(|of| of.attempt)),
             Self::AdoptFence(PinMove { from, to, .. }) => {
                 let fence = to.tx_uuid.as_fence().map(|(attempt, _)| attempt);
                 let refused =
@@ -85,6 +89,9 @@ impl Transition<'_> {
                 Concerned::of(attempts.iter().map(|of| (of.attempt, None)))
             }
             Self::MovePins { attempts } => {
+                Concerned::of(attempts.iter().map(|of| (of.attempt, None)))
+            }
+            Self::Discard { attempts, .. } => {
                 Concerned::of(attempts.iter().map(|of| (of.attempt, None)))
             }
             Self::AdoptFence(_) => Concerned::default(),
@@ -118,6 +125,7 @@ impl Ground<'_> {
                 Ok(self.seal(self.row(*attempt, operation, None, kind)))
             }
             Transition::MovePins { attempts } => self.move_pins(attempts),
+            Transition::Discard { attempts, by } => self.discard(attempts, *by),
             Transition::AdoptFence(pin) => {
                 check_fence(&pin.from, &pin.to)?;
                 Ok(self.moved([pin], Vec::new()))
@@ -214,6 +222,30 @@ impl Ground<'_> {
             Some(found) => Decision::Settled(Settled::OperationTaken(Box::new(found.clone()))),
             None => self.with_outcomes(vec![row.clone()], |_| Report::Sealed(Box::new(row))),
         }
+    }
+
+    /// Each attempt by itself: what another recoverer has recorded of some is no reason to keep the
+    /// others. What is recorded is the same whoever does it.
+    fn discard(
+        &self,
+        attempts: &[DiscardedAttempt],
+        by: ProcessInstanceId,
+    ) -> Result<Decision, InvalidTransition> {
+        if let (false, Some(of)) = (self.base.branch.native.is_main(), attempts.first()) {
+            return Err(InvalidTransition::DiscardedOnBranch { attempt: of.attempt });
+        }
+        let is_news = |of: &&DiscardedAttempt| {
+            !self.found.iter().any(|row| row.attempt == of.attempt && row.is_discarded())
+        };
+        let row = |of: &DiscardedAttempt| {
+            let kind = OutcomeKind::Discarded { by, branch: Box::new(of.branch.clone()) };
+            self.row(of.attempt, &of.operation, Some(of.request), kind)
+        };
+        let rows: Vec<OutcomeRow> = attempts.iter().filter(is_news).map(row).collect();
+        if rows.is_empty() {
+            return Ok(Decision::Settled(Settled::DiscardedBefore));
+        }
+        Ok(self.with_outcomes(rows, |_| Report::Discarded))
     }
 
     fn with_outcomes(

@@ -53,6 +53,6 @@ pub use rows::{CommitRow, ROW_VERSION, RowError};
 pub use spill::ColdFragment;
 pub use state::ManifestState;
 pub use transition::{
-    AbortedAttempt, CompensatedAttempt, InvalidTransition, PinFate, PinMove, PublishOutcome,
-    Transition,
+    AbortedAttempt, CompensatedAttempt, DiscardedAttempt, InvalidTransition, PinFate, PinMove,
+    PublishOutcome, Transition,
 };

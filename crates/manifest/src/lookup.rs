@@ -161,7 +161,7 @@ impl ManifestState {
         cold: Vec<u64>,
     ) -> Result<Option<OutcomeRow>, ManifestError> {
         let branch = &self.base().branch;
-        let own = |row: &&OutcomeRow| row.operation == *operation && row.is_of(branch);
+        let own = |row: &&OutcomeRow| row.operation == *operation && row.is_of_request_to(branch);
         let mut found: Vec<OutcomeRow> = self.recent_outcomes().filter(own).cloned().collect();
         if !found.iter().any(OutcomeRow::decides_operation) {
             let filter = RowFilter::All(vec![of_kind(OUTCOME), is(OPERATION, operation.as_str())]);
@@ -226,7 +226,7 @@ impl Outcomes {
     fn new(found: Vec<OutcomeRow>, branch: &BranchToken) -> Self {
         let mut outcomes = Self::default();
         for row in found {
-            if row.is_of(branch) {
+            if row.is_of_request_to(branch) {
                 let newest = outcomes.operations.entry(row.operation.clone());
                 let newest = newest.or_insert_with(|| row.clone());
                 if rank_in_operation(newest) < rank_in_operation(&row) {

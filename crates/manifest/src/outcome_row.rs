@@ -1,4 +1,4 @@
-//! The `outcome` row: what ended an attempt or a request (K2), and its two byte forms
+//! The `outcome` row: what ended an attempt or a request (K2), and its three byte forms
 //! (docs/format.md). It must not know who may write which row.
 
 use graphwrite_protocol_types::{
@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 /// The form of rows that say what the first form cannot.
 pub(crate) const OUTCOME_VERSION_2: u16 = 2;
+
+/// The form of rows about attempts on other branches. Its fields are those of the second.
+pub(crate) const OUTCOME_VERSION_3: u16 = 3;
 
 /// How an attempt ended, or that a request never will be carried out (K2). Rows are only ever
 /// added: `rolled_back` follows `aborted`.
@@ -20,7 +23,8 @@ pub struct OutcomeRow {
     /// Digest of the request's content; none for a seal, which names a request that it has not
     /// seen.
     pub request: Option<RequestDigest>,
-    /// Number of the name record of the branch's incarnation, the scope of `operation`.
+    /// Number of the name record of the incarnation whose manifest has the row: the scope of
+    /// `operation`, except in a `discarded` row, which names the incarnation itself.
     pub branch_record: u64,
     /// The manifest version that recorded it.
     pub manifest_version: u64,
@@ -62,6 +66,14 @@ pub enum OutcomeKind {
         /// The process instance that published.
         by: ProcessInstanceId,
     },
+    /// On main: the attempt was armed on a branch that is deleted, and its intent was discarded
+    /// (RFC 7). Nothing that it made was touched; it says nothing of any request on main.
+    Discarded {
+        /// The process instance that discarded it.
+        by: ProcessInstanceId,
+        /// The incarnation that is gone.
+        branch: Box<BranchToken>,
+    },
 }
 
 impl OutcomeRow {
@@ -71,9 +83,10 @@ impl OutcomeRow {
             OutcomeKind::Committed { commit } | OutcomeKind::RolledForward { commit, .. } => {
                 Some(commit)
             }
-            OutcomeKind::Aborted { .. } | OutcomeKind::RolledBack | OutcomeKind::Sealed { .. } => {
-                None
-            }
+            OutcomeKind::Aborted { .. }
+            | OutcomeKind::RolledBack
+            | OutcomeKind::Sealed { .. }
+            | OutcomeKind::Discarded { .. } => None,
         }
     }
 
@@ -90,6 +103,16 @@ impl OutcomeRow {
     /// two branches may have the same record number.
     pub fn is_of(&self, branch: &BranchToken) -> bool {
         self.branch_record == branch.record && self.manifest_version > branch.identifier.forked_at()
+    }
+
+    /// Whether the row speaks of a request that was sent to this incarnation of a branch.
+    pub(crate) fn is_of_request_to(&self, branch: &BranchToken) -> bool {
+        self.is_of(branch) && !self.is_discarded()
+    }
+
+    /// Whether the row says that an intent of a deleted branch was discarded.
+    pub fn is_discarded(&self) -> bool {
+        matches!(self.kind, OutcomeKind::Discarded { .. })
     }
 
     /// Whether the row decides the operation for good, whatever its other attempts do: it has
@@ -149,6 +172,7 @@ impl OutcomeRow {
             | OutcomeKind::Aborted { .. }
             | OutcomeKind::RolledBack => crate::rows::ROW_VERSION,
             OutcomeKind::Sealed { .. } | OutcomeKind::RolledForward { .. } => OUTCOME_VERSION_2,
+            OutcomeKind::Discarded { .. } => OUTCOME_VERSION_3,
         }
     }
 
@@ -162,7 +186,9 @@ impl OutcomeRow {
             Some(request) if version == crate::rows::ROW_VERSION => {
                 postcard::to_stdvec(&(version, Form::of(self, request)))
             }
-            request => postcard::to_stdvec(&(OUTCOME_VERSION_2, Form::of(self, request))),
+            request => {
+                postcard::to_stdvec(&(version.max(OUTCOME_VERSION_2), Form::of(self, request)))
+            }
         }
     }
 
@@ -170,7 +196,9 @@ impl OutcomeRow {
     pub(crate) fn decode(version: u16, bytes: &[u8]) -> Option<Result<Self, Contradicts>> {
         let decoded = match version {
             crate::rows::ROW_VERSION => whole(bytes).map(|form: Form<_>| form.row(Some)),
-            OUTCOME_VERSION_2 => whole(bytes).map(|form: Form<_>| form.row(|request| request)),
+            OUTCOME_VERSION_2 | OUTCOME_VERSION_3 => {
+                whole(bytes).map(|form: Form<_>| form.row(|request| request))
+            }
             _ => return None,
         };
         let row = decoded.filter(|row| row.version() == version && row.is_consistent());

@@ -221,6 +221,7 @@ impl Report {
             Self::Aborted(outcomes) => PublishOutcome::Aborted { state, outcomes },
             Self::Sealed(outcome) => PublishOutcome::Sealed { state, outcome },
             Self::PinsMoved(fates) => PublishOutcome::PinsMoved { state, fates },
+            Self::Discarded => PublishOutcome::Discarded { state },
         }
     }
 }
@@ -241,6 +242,7 @@ async fn report_settled(
         Settled::SealedBefore(outcome) => PublishOutcome::Sealed { state, outcome },
         Settled::Stale(stale) => PublishOutcome::Stale { state, stale },
         Settled::PinsMoved(fates) => PublishOutcome::PinsMoved { state, fates },
+        Settled::DiscardedBefore => PublishOutcome::Discarded { state },
     })
 }
 

@@ -4,6 +4,7 @@ mod arbitration;
 mod branches;
 mod commits;
 mod costs;
+mod discards;
 mod faults;
 mod formats;
 mod init;

@@ -2,8 +2,8 @@
 //! elsewhere.
 
 use graphwrite_protocol_types::{
-    AttemptId, Intent, ManifestDelta, OperationId, Pin, ProcessInstanceId, RequestDigest, Stale,
-    TableIdentity,
+    AttemptId, BranchToken, Intent, ManifestDelta, OperationId, Pin, ProcessInstanceId,
+    RequestDigest, Stale, TableIdentity,
 };
 use thiserror::Error;
 
@@ -61,6 +61,14 @@ pub enum Transition<'a> {
         /// The aborted attempts. No two of them move one pin.
         attempts: Vec<CompensatedAttempt>,
     },
+    /// On main: says of attempts on deleted branches that their intents are discarded (RFC 7). Those
+    /// of which it is said already are left out; it changes no head and decides no request.
+    Discard {
+        /// The attempts.
+        attempts: Vec<DiscardedAttempt>,
+        /// Who discards.
+        by: ProcessInstanceId,
+    },
     /// Moves a pin to the fence directly above it, which anybody may do at any time.
     AdoptFence(PinMove),
 }
@@ -76,6 +84,19 @@ pub struct AbortedAttempt {
     pub request: RequestDigest,
     /// Why, for people.
     pub reason: String,
+}
+
+/// An attempt on a branch that is deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiscardedAttempt {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Its request.
+    pub operation: OperationId,
+    /// Digest of the request's content.
+    pub request: RequestDigest,
+    /// The incarnation that is gone.
+    pub branch: BranchToken,
 }
 
 /// What the manifest follows of the compensation of one aborted attempt.
@@ -145,6 +166,11 @@ pub enum PublishOutcome {
         /// What became of each, in the order of the request.
         fates: Vec<(TableIdentity, PinFate)>,
     },
+    /// Every attempt of the request has a `discarded` row: of this call, or of an earlier one.
+    Discarded {
+        /// The newest state.
+        state: ManifestState,
+    },
     /// A member of the read set has changed; nothing was written.
     Stale {
         /// The state that was compared.
@@ -185,6 +211,7 @@ impl PublishOutcome {
             | Self::Aborted { state, .. }
             | Self::Sealed { state, .. }
             | Self::PinsMoved { state, .. }
+            | Self::Discarded { state }
             | Self::Stale { state, .. }
             | Self::AlreadyDecided { state, .. }
             | Self::OperationTaken { state, .. }
@@ -272,6 +299,12 @@ pub enum InvalidTransition {
     /// A transition that names an attempt twice.
     #[error("attempt {attempt} is named twice")]
     AttemptTwice {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// Intents are discarded on main, which is never deleted.
+    #[error("attempt {attempt} cannot be recorded as discarded on a branch")]
+    DiscardedOnBranch {
         /// The attempt.
         attempt: AttemptId,
     },

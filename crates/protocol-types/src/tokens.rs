@@ -57,6 +57,22 @@ impl NativeBranch {
         attempt.parse().ok()
     }
 
+    /// The branch of this name; none for a name that no native branch has.
+    pub fn named(text: &str) -> Option<Self> {
+        let native = Self(text.to_owned());
+        let slug_and_attempt = text.rsplit_once('.').zip(native.attempt());
+        let is_incarnation = slug_and_attempt.is_some_and(|((slug, written), attempt)| {
+            // One spelling per attempt: it is a directory name (K4).
+            !slug.is_empty() && !slug.contains('/') && attempt.to_string() == written
+        });
+        (native.is_main() || is_incarnation).then_some(native)
+    }
+
+    /// What of the branch's name shows in it; none for main.
+    pub fn slug(&self) -> Option<&str> {
+        self.0.rsplit_once('.').map(|(slug, _)| slug)
+    }
+
     /// The ref of `__manifest` that the branch is.
     pub fn physical_ref(&self) -> PhysicalRef {
         if self.is_main() { PhysicalRef::Main } else { PhysicalRef::Named(self.0.clone()) }

@@ -40,7 +40,7 @@ pub enum BarrierOutcome {
 
 /// An object among the branch's records that cannot be understood. It is left as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{object}` blocks writes to this branch: {reason}")]
+#[error("`{object}` {}: {reason}", stops_whom(*.is_orphan))]
 pub struct BlockingObject {
     /// Its name.
     pub object: String,
@@ -50,13 +50,22 @@ pub struct BlockingObject {
     pub reason: String,
     /// What to do.
     pub remedy: &'static str,
+    /// Whether its branch is deleted, so that it stops nobody.
+    pub is_orphan: bool,
+}
+
+fn stops_whom(is_orphan: bool) -> &'static str {
+    match is_orphan {
+        true => "is left of a deleted branch and stops nobody",
+        false => "blocks writes to this branch",
+    }
 }
 
 impl BlockingObject {
     /// A record of `attempt` that does not decode.
     pub fn unreadable(object: String, attempt: AttemptId, cause: &CodecError) -> Self {
         let (reason, remedy) = (cause.to_string(), cause.remedy());
-        Self { object, attempt: Some(attempt), reason, remedy }
+        Self { object, attempt: Some(attempt), reason, remedy, is_orphan: false }
     }
 
     /// An object whose name is none of a record.
@@ -64,7 +73,7 @@ impl BlockingObject {
         let remedy =
             "If a newer build wrote it, use that build; otherwise move it out of the graph";
         let reason = "its name is not that of a recovery record".into();
-        Self { object, attempt: None, reason, remedy }
+        Self { object, attempt: None, reason, remedy, is_orphan: false }
     }
 }
 
@@ -92,6 +101,42 @@ impl BarrierReport {
     /// it must be read again.
     pub fn has_changed_anything(&self) -> bool {
         !self.resolved.is_empty()
+    }
+
+    /// Whether the barrier met nothing at all.
+    pub fn is_empty(&self) -> bool {
+        let Self { outcome: _, resolved, left_alone, live, swept, blocking, pending } = self;
+        let attempts = [left_alone, live, swept];
+        attempts.iter().all(|of| of.is_empty())
+            && resolved.is_empty()
+            && blocking.is_empty()
+            && pending.is_empty()
+    }
+
+    /// Both reports in one: the answer is that of `self`, unless there nothing is in the way.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        if matches!(self.outcome, BarrierOutcome::Clean | BarrierOutcome::Probed) {
+            self.outcome = other.outcome;
+        }
+        self.resolved.extend(other.resolved);
+        self.left_alone.extend(other.left_alone);
+        self.live.extend(other.live);
+        self.swept.extend(other.swept);
+        self.blocking.extend(other.blocking);
+        self.pending.extend(other.pending);
+        self
+    }
+
+    /// The same report about the records of deleted branches: what cannot be understood of them
+    /// stops nobody.
+    #[must_use]
+    pub fn of_orphans(mut self) -> Self {
+        self.blocking.iter_mut().for_each(|object| object.is_orphan = true);
+        if let BarrierOutcome::Blocked(object) = &mut self.outcome {
+            object.is_orphan = true;
+        }
+        self
     }
 }
 

@@ -304,12 +304,12 @@ pub trait RecoveryPort: Sync {
         records: &RecordSet,
     ) -> impl Future<Output = Retired> + Send;
 
-    /// Records on main that an intent of a deleted branch is discarded. Idempotent: `Landed` also
-    /// if it is recorded already.
-    fn audit_orphan(
+    /// Records on main that these intents of deleted branches are discarded: one manifest commit.
+    /// Idempotent, for each by its attempt: `Landed` also if all of it is recorded already.
+    fn audit_orphans(
         &self,
         full: &Full,
-        intent: &Intent,
+        orphans: &[&Intent],
     ) -> impl Future<Output = Result<Recorded, Self::Error>> + Send;
 
     /// Waits this many milliseconds.

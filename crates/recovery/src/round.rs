@@ -204,25 +204,36 @@ impl<P: RecoveryPort> Interpreter<'_, P> {
         Ok(())
     }
 
+    /// Records on main that the intents of deleted branches are discarded, all of them in one
+    /// manifest commit, and then deletes their records. Nothing else of them is touched: a fork may
+    /// pin what they made.
     async fn discard<'t>(
         &self,
         orphans: Vec<Seen<'t>>,
         after: &mut After<'t>,
         ended: &mut Ended<P::Error>,
     ) -> Result<(), P::Error> {
-        for seen in orphans {
-            let Some(full) = self.full() else {
-                forbid(seen, Verdict::DiscardOrphan, ended);
-                continue;
-            };
-            match self.port.audit_orphan(full, seen.intent()).await? {
-                Recorded::Landed(_) => {
-                    let (attempt, records) = (seen.track.attempt(), seen.track.pending.records);
-                    let retired = self.port.retire(full.into(), attempt, records).await;
-                    ended.add(seen.track, Resolution::Discarded { retired });
-                }
-                recorded => after.settle(seen.track, after_record(recorded)),
-            }
+        if orphans.is_empty() {
+            return Ok(());
+        }
+        let Some(full) = self.full() else {
+            orphans.into_iter().for_each(|seen| forbid(seen, Verdict::DiscardOrphan, ended));
+            return Ok(());
+        };
+        let intents: Vec<&Intent> = orphans.iter().map(Seen::intent).collect();
+        let recorded = self.port.audit_orphans(full, &intents).await?;
+        if !matches!(recorded, Recorded::Landed(_)) {
+            let next = after_record(recorded);
+            orphans.into_iter().for_each(|seen| after.settle(seen.track, next.clone()));
+            return Ok(());
+        }
+        self.port.reach(Failpoint::RecoveryPreRetire).await?;
+        let deletions = orphans.iter().map(|seen| {
+            self.port.retire(full.into(), seen.track.attempt(), seen.track.pending.records)
+        });
+        let retired = side_by_side(self.width, deletions).await;
+        for (seen, retired) in orphans.into_iter().zip(retired) {
+            ended.add(seen.track, Resolution::Discarded { retired });
         }
         Ok(())
     }

@@ -167,12 +167,22 @@ impl IntentStore {
         Ok(listing)
     }
 
-    /// The names of the branches that have recovery records, whether or not they still exist.
-    pub async fn branches(&self) -> Result<Vec<String>, StoreError> {
-        let objects = self.store.list(DIRECTORY).await?;
-        let names = objects.iter().filter_map(|object| object.path.split('/').nth(1));
-        let names: std::collections::BTreeSet<String> = names.map(str::to_owned).collect();
-        Ok(names.into_iter().collect())
+    /// The records of all branches that have any, whether or not they still exist: one LIST.
+    /// Directories that no native branch is named after are not among them.
+    pub async fn list_all(&self) -> Result<BTreeMap<NativeBranch, RecoveryListing>, StoreError> {
+        let mut all: BTreeMap<NativeBranch, RecoveryListing> = BTreeMap::new();
+        for entry in self.store.list(DIRECTORY).await? {
+            let segment = entry.path.split('/').nth(1);
+            if let Some(branch) = segment.and_then(NativeBranch::named) {
+                all.entry(branch.clone()).or_default().add(&branch, entry);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The object that holds an attempt's intent.
+    pub fn intent_object(branch: &NativeBranch, attempt: AttemptId) -> String {
+        object_name(branch, attempt, RecordKind::Intent)
     }
 
     /// Reads an attempt's intent; none when it is gone, which means that somebody has resolved it.

@@ -356,6 +356,14 @@ impl NameListing {
             .is_some_and(|(highest, records)| highest == number && records.deleted.is_none())
     }
 
+    /// Whether `number` is what the name once meant or was to mean, and never will again: it is
+    /// deleted, or a higher one has begun.
+    pub fn is_over(&self, number: u64) -> bool {
+        self.highest().is_some_and(|(highest, records)| {
+            highest > number || (highest == number && records.deleted.is_some())
+        })
+    }
+
     fn add(&mut self, file: Option<&str>, entry: ObjectEntry) {
         let Some((number, suffix)) = file.and_then(parse_name) else {
             self.foreign.push(entry);

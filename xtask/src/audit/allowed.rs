@@ -36,6 +36,8 @@ pub(super) const TASKS: &[&str] = &[
     "crates/coordinator/src/write.rs",
     // So does the creation of a branch.
     "crates/coordinator/src/branch/create.rs",
+    // What a deleted branch left is discarded behind the answer of its deletion.
+    "crates/coordinator/src/orphans.rs",
     // Listens for signals.
     "crates/cli/src/interrupt.rs",
 ];

@@ -102,7 +102,11 @@ pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
     row("Graph::branch", ReadOnly, "Opens a branch: the incarnation that its name means now."),
     row("Graph::branches", ReadOnly, "Lists the names of branches and what each means."),
     row("Graph::branch_status", ReadOnly, "Shows one branch closely."),
-    row("Graph::delete_branch", Control, "Deletes a branch, by one record."),
+    row(
+        "Graph::delete_branch",
+        Control,
+        "Deletes a branch, by one record; behind the answer, discards what it has left in flight.",
+    ),
     row("Graph::settled", ReadOnly, "Waits for the tidying behind earlier answers."),
     row("Store::get", ReadOnly, "Reads one object."),
     row("Store::head", ReadOnly, "Describes one object."),
@@ -142,7 +146,11 @@ pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
     row("graphwrite branch create", Control, "Makes a branch; copies no rows and makes no commit."),
     row("graphwrite branch list", ReadOnly, "Lists the branches."),
     row("graphwrite branch status", ReadOnly, "Shows one branch closely."),
-    row("graphwrite branch delete", Control, "Deletes a branch, by one record."),
+    row(
+        "graphwrite branch delete",
+        Control,
+        "Deletes a branch, by one record, and discards what it has left in flight.",
+    ),
     row("graphwrite verify", ReadOnly, "Checks that everything stored agrees."),
     row("graphwrite version", ReadOnly, "Prints the version."),
     row("graphwrite completions", ReadOnly, "Prints the completion script of a shell."),
@@ -170,8 +178,8 @@ const RESOLVING: &[Act] = &[Act::Stage, Act::Commit, Act::Publish, Act::Delete];
 /// The barrier of the branch that is open, then the two records of a name around the clone.
 const FORKING: &[Act] =
     &[Act::Stage, Act::Commit, Act::Publish, Act::Delete, Act::Create, Act::Put];
-/// One record.
-const DELETING: &[Act] = &[Act::Put];
+/// One record; behind the answer, what the branch has left in flight is discarded on main.
+const DELETING: &[Act] = &[Act::Put, Act::Stage, Act::Commit, Act::Publish, Act::Delete];
 
 /// A function that grants a right, and the crates that may name it (tests apart).
 pub(crate) struct Guarded {

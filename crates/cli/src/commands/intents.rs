@@ -107,8 +107,9 @@ async fn found(graph: &Graph, args: &IntentArgs) -> Result<Explanation, Failure>
 
 /// The intent is there, and nobody can say what it is.
 fn unreadable(object: &BlockingObject) -> Failure {
-    let BlockingObject { object, reason, remedy, .. } = object;
-    let message = format!("`{object}` cannot be read and stops every write: {reason}");
+    let BlockingObject { object, reason, remedy, is_orphan, .. } = object;
+    let whom = if *is_orphan { "stops nobody, its branch is deleted" } else { "stops every write" };
+    let message = format!("`{object}` cannot be read and {whom}: {reason}");
     Failure::new(Exit::Recovery, "recovery_blocked", message).help(*remedy)
 }
 

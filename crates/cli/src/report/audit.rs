@@ -1,6 +1,7 @@
 //! What recovery and seals have decided.
 
 use graphwrite_coordinator::AuditEntry;
+use graphwrite_protocol_types::BranchToken;
 use serde::Serialize;
 
 use crate::render::{Block, Cell, Report, Rows, line};
@@ -9,12 +10,16 @@ use crate::text;
 /// One decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct DecisionEntry {
-    /// `rolled_forward`, `aborted`, `rolled_back` or `sealed`.
+    /// `rolled_forward`, `aborted`, `rolled_back`, `sealed` or `discarded`.
     decision: &'static str,
     at: String,
     at_unix_us: u64,
     attempt_id: String,
     operation_id: String,
+    /// The deleted branch of a discarded attempt.
+    branch: Option<String>,
+    /// Its number.
+    incarnation: Option<u64>,
     /// The commit that was made visible.
     commit_id: Option<String>,
     /// The process instance that decided.
@@ -31,11 +36,22 @@ impl From<&AuditEntry> for DecisionEntry {
             at_unix_us: entry.at_unix_us,
             attempt_id: entry.attempt.to_string(),
             operation_id: entry.operation.to_string(),
+            branch: entry.decision.branch().map(|branch| branch.name.clone()),
+            incarnation: entry.decision.branch().map(|branch| branch.record),
             commit_id: entry.decision.commit().map(|commit| commit.to_string()),
             by: entry.by.map(|by| by.to_string()),
             manifest_version: entry.manifest_version,
-            reason: entry.decision.reason().to_owned(),
+            reason: reason(entry),
         }
+    }
+}
+
+fn reason(entry: &AuditEntry) -> String {
+    match entry.decision.branch() {
+        Some(BranchToken { name, record, .. }) => {
+            format!("branch `{name}`, incarnation {record}, was deleted")
+        }
+        None => entry.decision.reason().to_owned(),
     }
 }
 

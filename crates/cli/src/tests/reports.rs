@@ -64,6 +64,7 @@ snapshots! {
     a_verification_with_faults: samples::verification(false);
     the_pending_intents: pending(PendingIntents { blocking: vec![], ..samples::pending() });
     pending_intents_and_unreadable_objects: pending(samples::pending());
+    unreadable_objects_of_a_deleted_branch: pending(samples::orphaned());
     unreadable_objects_alone: pending(PendingIntents { intents: vec![], ..samples::pending() });
     no_pending_intents: pending(PendingIntents::default());
     the_record_of_an_intent: record();

@@ -5,9 +5,9 @@ use graphwrite_coordinator::{
     OperationOutcome, PendingIntents, RowChanges, TableDiff,
 };
 use graphwrite_protocol_types::{
-    AttemptId, BranchToken, CommitId, IdentityDomain, IncarnationId, OwnerRecord,
-    ProcessInstanceId, Receipt, Recovered, RecoveredHow, StableTableId, TableIdentity,
-    TableSummary, WriterKind,
+    AttemptId, BranchToken, CommitId, IdentityDomain, IncarnationId, NativeBranch, OwnerRecord,
+    ProcessInstanceId, Receipt, Recovered, RecoveredHow, RefIdentifier, StableTableId,
+    TableIdentity, TableSummary, WriterKind,
 };
 
 use crate::report::{
@@ -88,6 +88,12 @@ fn decision(n: u128, decision: AuditedDecision) -> AuditEntry {
     }
 }
 
+fn deleted_branch() -> BranchToken {
+    let native = NativeBranch::of_incarnation("agent-1", attempt(7));
+    let identifier = RefIdentifier::Native(vec![(3, "7".to_owned())]);
+    BranchToken { name: "agent/1".to_owned(), record: 2, native, identifier }
+}
+
 /// Every kind of decision, with hostile words.
 pub(super) fn audit() -> Vec<AuditEntry> {
     let reason = "asked\u{1b}[31m to\nsecond line".to_owned();
@@ -97,6 +103,7 @@ pub(super) fn audit() -> Vec<AuditEntry> {
         decision(2, AuditedDecision::RolledBack),
         decision(2, AuditedDecision::Aborted { reason: missing }),
         decision(3, AuditedDecision::RolledForward { commit: commit(1) }),
+        decision(4, AuditedDecision::Discarded { branch: Box::new(deleted_branch()) }),
     ]
 }
 
@@ -324,6 +331,7 @@ pub(super) fn pending() -> PendingIntents {
         attempt,
         reason: reason.into(),
         remedy: "Restore it from a backup",
+        is_orphan: false,
     };
     PendingIntents {
         intents: vec![explained()],
@@ -332,6 +340,18 @@ pub(super) fn pending() -> PendingIntents {
             blocking("_recovery/main/x.intent", Some(attempt(2)), "it ends\n too\u{1b} early"),
         ],
     }
+}
+
+/// The same, with a damaged record of a deleted branch.
+pub(super) fn orphaned() -> PendingIntents {
+    let mut pending = pending();
+    pending.blocking.truncate(1);
+    pending.blocking.push(BlockingObject {
+        object: "_recovery/a.x/y.intent".into(),
+        is_orphan: true,
+        ..pending.blocking[0].clone()
+    });
+    pending
 }
 
 /// The same, with another decision.

@@ -10,6 +10,7 @@ use graphwrite_substrate::{NameLook, RecordPut};
 use super::settle::settled;
 use crate::BranchError;
 use crate::core::Core;
+use crate::orphans::discard_behind;
 
 const RESENDS_MAX: u32 = 2;
 
@@ -60,6 +61,9 @@ pub(crate) async fn delete(
         deleted_at_unix_us: core.options.env.unix_micros(),
     };
     put(core, &deleted, &look).await?;
+    if let Some(native) = &native {
+        discard_behind(core, native.clone());
+    }
     Ok(native)
 }
 

@@ -160,11 +160,12 @@ impl Lineage<'_> {
         found
     }
 
-    /// A version records rows of the attempt that it was made for; one that takes attempts back, which
-    /// records nothing else, also those of the others that were taken back with it.
+    /// A version records rows of the attempt that it was made for; one that takes attempts back, or
+    /// discards intents of deleted branches, which records nothing else, also those of the others.
     fn rows_of_other_versions(&self) -> Vec<Finding> {
         let taken_back = |row: &&OutcomeRow| {
-            matches!(row.kind, OutcomeKind::Aborted { .. } | OutcomeKind::RolledBack)
+            row.is_discarded()
+                || matches!(row.kind, OutcomeKind::Aborted { .. } | OutcomeKind::RolledBack)
         };
         let aborted: BTreeSet<AttemptId> =
             self.history.outcomes.iter().filter(taken_back).map(|row| row.attempt).collect();

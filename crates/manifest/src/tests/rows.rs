@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::world::{attempt, operation, pin, schema_of, table};
 use crate::batch::{batch_of, rows_of};
-use crate::outcome_row::{OUTCOME_VERSION_2, OutcomeKind, OutcomeRow};
+use crate::outcome_row::{OUTCOME_VERSION_2, OUTCOME_VERSION_3, OutcomeKind, OutcomeRow};
 use crate::reach_row::ReachRow;
 use crate::rows::*;
 
@@ -88,6 +88,10 @@ fn samples() -> Vec<(&'static str, Row)> {
         ..outcome_row(OutcomeKind::Sealed { by, reason: "sent again elsewhere".to_owned() })
     };
     let forward = OutcomeKind::RolledForward { commit: CommitId::from_u128(0x11), by };
+    let native = NativeBranch::of_incarnation("feature", attempt(0x66));
+    let identifier = RefIdentifier::Main(IdentityDomain::from_u128(7)).forked(4, attempt(0x66));
+    let branch = BranchToken { name: "feature".to_owned(), record: 3, native, identifier };
+    let discarded = OutcomeKind::Discarded { by, branch: Box::new(branch) };
     let at_300 = |body| Row { version: 300, body };
     vec![
         ("schema", at_300(RowBody::Schema(schema))),
@@ -109,6 +113,7 @@ fn samples() -> Vec<(&'static str, Row)> {
         ("outcome_rolled_forward", at_300(outcome(forward))),
         ("reach_fork", at_300(RowBody::Reach(reach_row(ReachKey::Fork(2))))),
         ("reach_merge", at_300(RowBody::Reach(reach_row(ReachKey::Merge(3))))),
+        ("outcome_discarded", at_300(outcome(discarded))),
     ]
 }
 
@@ -152,7 +157,7 @@ fn an_outcome_has_one_form_and_a_form_that_its_kind_contradicts_is_refused() {
     for (_, row) in samples() {
         let raw = row.encode().unwrap();
         let RowBody::Outcome(outcome) = row.body else { continue };
-        for version in 0..=3u16 {
+        for version in 0..=4u16 {
             let bytes = [&[version as u8], &raw.body[1..]].concat();
             let other = RawRow { body: bytes, ..raw.clone() };
             let reads_as = Row::decode(&other);
@@ -160,7 +165,7 @@ fn an_outcome_has_one_form_and_a_form_that_its_kind_contradicts_is_refused() {
                 _ if other.body == raw.body => {
                     assert_eq!(reads_as.unwrap().body, RowBody::Outcome(outcome.clone()));
                 }
-                ROW_VERSION | OUTCOME_VERSION_2 => {
+                ROW_VERSION | OUTCOME_VERSION_2 | OUTCOME_VERSION_3 => {
                     assert!(matches!(reads_as, Err(RowError::Body { .. })), "{reads_as:?}");
                     refused += 1;
                 }
@@ -171,7 +176,7 @@ fn an_outcome_has_one_form_and_a_form_that_its_kind_contradicts_is_refused() {
             }
         }
         // A seal with a digest, and an outcome without one where one is due, are neither.
-        if raw.body[0] == OUTCOME_VERSION_2 as u8 {
+        if raw.body[0] >= OUTCOME_VERSION_2 as u8 {
             let request = match outcome.request {
                 Some(_) => None,
                 None => Some(RequestDigest([0xab; 32])),
@@ -181,7 +186,7 @@ fn an_outcome_has_one_form_and_a_form_that_its_kind_contradicts_is_refused() {
             assert!(matches!(Row::decode(&odd), Err(RowError::Body { .. })));
         }
     }
-    assert_eq!((refused, unknown), (5, 10));
+    assert_eq!((refused, unknown), (12, 12));
 }
 
 #[test]
@@ -222,9 +227,9 @@ proptest! {
         key in ".{0,8}",
         operation in proptest::option::of(".{0,8}"),
         mut body in proptest::collection::vec(any::<u8>(), 0..256),
-        known in 0..3u16,
+        known in 0..4u16,
     ) {
-        if let (ROW_VERSION | OUTCOME_VERSION_2, Some(first)) = (known, body.first_mut()) {
+        if let (ROW_VERSION..=OUTCOME_VERSION_3, Some(first)) = (known, body.first_mut()) {
             *first = known as u8;
         }
         let raw = RawRow { kind: kind.to_owned(), key, operation, version: 3, body };
@@ -235,7 +240,7 @@ proptest! {
 
     #[test]
     fn a_changed_byte_gives_a_row_or_a_typed_error(
-        sample in 0..14usize, at in any::<prop::sample::Index>(), byte in any::<u8>(),
+        sample in 0..15usize, at in any::<prop::sample::Index>(), byte in any::<u8>(),
     ) {
         let mut raw = samples()[sample].1.encode().unwrap();
         let at = at.index(raw.body.len());

@@ -84,7 +84,8 @@ async fn an_armed_intent_is_listed_and_reads_back_equal() {
         assert!(listing.attempts[&attempt()].intent.is_some());
         let found = records.intent(&main(), attempt()).await.unwrap();
         assert_eq!(found, Some(intent(attempt())));
-        assert_eq!(records.branches().await.unwrap(), ["main"]);
+        let all = records.list_all().await.unwrap();
+        assert_eq!(all, [(main(), listing)].into());
     }
 }
 

@@ -122,6 +122,8 @@ fn next_command(decision: &str, attempt: &str, graph: &str) -> String {
             "wait, or, if you know that its owner is dead, graphwrite intent resolve {graph} \
              {attempt} --full --owner-is-dead"
         ),
+        // Nothing writes to a branch that is deleted.
+        "discard orphan" => format!("graphwrite intent resolve {graph} {attempt} --full"),
         _ => format!(
             "graphwrite intent resolve {graph} {attempt} --full, or any write to its tables"
         ),

@@ -51,7 +51,7 @@ impl IntentEntry {
     }
 }
 
-/// One object that cannot be understood and stops every write.
+/// One object that cannot be understood and stops every write, unless its branch is deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct BlockingEntry {
     pub(crate) object: String,
@@ -59,6 +59,8 @@ pub(crate) struct BlockingEntry {
     pub(crate) attempt_id: Option<String>,
     pub(crate) reason: String,
     pub(crate) remedy: String,
+    /// Whether its branch is deleted, so that it stops nobody.
+    pub(crate) is_orphan: bool,
 }
 
 impl BlockingEntry {
@@ -68,6 +70,7 @@ impl BlockingEntry {
             attempt_id: object.attempt.map(|attempt| attempt.to_string()),
             reason: object.reason.clone(),
             remedy: object.remedy.to_owned(),
+            is_orphan: object.is_orphan,
         }
     }
 
@@ -116,12 +119,30 @@ pub(crate) fn blocking_list(blocking: &[BlockingEntry]) -> Block {
     })
 }
 
+/// Those of deleted branches.
+fn orphan_list(blocking: &[BlockingEntry]) -> Option<Block> {
+    let orphans = blocking.iter().filter(|object| object.is_orphan);
+    let rows: Vec<Vec<Cell>> = orphans.map(BlockingEntry::row).collect();
+    (!rows.is_empty()).then(|| {
+        Block::Rows(Rows {
+            kind: "orphan",
+            title: "Objects of deleted branches that cannot be read".to_owned(),
+            columns: vec!["object", "attempt", "reason", "remedy"],
+            rows,
+        })
+    })
+}
+
 impl Report for IntentList {
     fn blocks(&self) -> Vec<Block> {
         if self.intents.is_empty() && self.blocking.is_empty() {
             return vec![Block::Note("Nothing is pending.".to_owned())];
         }
-        vec![self.pending(), blocking_list(&self.blocking)]
+        let in_the_way: Vec<BlockingEntry> =
+            self.blocking.iter().filter(|object| !object.is_orphan).cloned().collect();
+        let mut blocks = vec![self.pending(), blocking_list(&in_the_way)];
+        blocks.extend(orphan_list(&self.blocking));
+        blocks
     }
 
     fn lines(&self) -> Vec<String> {
