@@ -45,7 +45,7 @@ enum Ended {
 }
 
 impl Ended {
-    fn refused(armed: &Armed<StagedPayload, Held>, index: usize, why: Setback) -> Self {
+    fn not_landed(armed: &Armed<StagedPayload, Held>, index: usize, why: Setback) -> Self {
         match armed.payload().landed(index as u32) {
             0 => Self::Refused(why),
             _ => Self::Part(why),
@@ -120,7 +120,7 @@ async fn perform(
                 return Ended::Landed(version.pin());
             }
             Ok(Landing::SlotTaken { winner }) => {
-                return Ended::refused(armed, index, taken(winner));
+                return Ended::not_landed(armed, index, taken(winner));
             }
             Ok(Landing::Unknown(cause)) if resends < RESENDS_MAX => {
                 tracing::warn!(%cause, resends, "sending a step again");
@@ -133,7 +133,7 @@ async fn perform(
             // The substrate's word: this call sent nothing. An earlier one may have.
             Err(error) if resends == 0 => {
                 let why = Setback::new(RestartReason::StepRefused, error);
-                return Ended::refused(armed, index, why);
+                return Ended::not_landed(armed, index, why);
             }
             Err(error) => return Ended::Unknown(unknown(&error)),
         }

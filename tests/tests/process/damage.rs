@@ -84,7 +84,8 @@ fn a_version_of_the_manifest_under_a_number_that_is_not_its_own_stops_everybody(
     for (age, ahead) in [(0, 1), (1, 1), (1, 70), (0, u64::MAX >> 2), (1, (u64::MAX >> 1) + 9)] {
         let site = Site::with_base();
         let (rows, stray) = (site.rows(), misname(&site, "__manifest", (age, ahead)));
-        let asked = ["verify", "status", "export"].map(|it| site.ask(&[it], &["--format", "jsonl"]));
+        let asked =
+            ["verify", "status", "export"].map(|it| site.ask(&[it], &["--format", "jsonl"]));
         for run in asked.iter().chain([&site.load(&addition())]) {
             is_storage_failure(run, "manifest_damaged");
             tells(&site, run, &stray);

@@ -69,9 +69,13 @@ async fn a_later_load_plans_one_exact_commit_above_the_pin() {
 async fn every_planned_effect_is_of_a_kind_that_the_registry_lists() {
     let mut world = World::with(PEOPLE).await;
     world.inherited.insert(world.identity("Knows"));
+    world.load(Append, &[r#"{"type":"Types","data":{"key":1}}"#]).await;
+    world.bounds = CommitBounds { rows: 1, bytes: u64::MAX };
     let lines = [
         r#"{"type":"Person","data":{"slug":"c"}}"#,
         r#"{"edge":"Knows","from":"b","to":"c","data":{}}"#,
+        r#"{"type":"Types","data":{"key":2}}"#,
+        r#"{"type":"Types","data":{"key":3}}"#,
         r#"{"type":"Firm","data":{"slug":"f"}}"#,
         r#"{"edge":"Seat","from":"f","to":"p","data":{"id":"s"}}"#,
         r#"{"type":"Place","data":{"slug":"p","city":"A"}}"#,
