@@ -12,6 +12,7 @@ mod cases;
 mod conformance;
 mod costs;
 mod crash;
+mod damaged;
 mod defects;
 mod holds;
 mod hooks;

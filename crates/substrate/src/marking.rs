@@ -6,6 +6,7 @@ use lance::dataset::fragment::FileFragment;
 use lance_table::format::Fragment;
 use roaring::RoaringBitmap;
 
+use crate::unwinding::whole;
 use crate::{RowAddresses, SubstrateError, TableHandle};
 
 const FRAGMENTS_AT_ONCE: usize = 16;
@@ -65,7 +66,7 @@ impl Touched {
     /// The fragment with its new deletion file, or its id if no row is left.
     async fn mark(self) -> lance::Result<Result<Fragment, u64>> {
         let id = self.fragment.id() as u64;
-        let left = Box::pin(self.fragment.extend_deletions(self.offsets)).await?;
+        let left = whole(Box::pin(self.fragment.extend_deletions(self.offsets))).await?;
         Ok(left.map(|left| left.metadata().clone()).ok_or(id))
     }
 }
@@ -82,11 +83,11 @@ async fn checked(
     let failed = |error| table.engine("reading which rows are removed", error);
     let fragment = table.dataset().get_fragment(id as usize);
     let fragment = fragment.ok_or_else(|| refused(format!("no fragment {id}")))?;
-    let rows = fragment.physical_rows().await.map_err(failed)?;
+    let rows = whole(Box::pin(fragment.physical_rows())).await.map_err(failed)?;
     if let Some(beyond) = offsets.max().filter(|offset| *offset as usize >= rows) {
         return Err(refused(format!("no row {beyond} in fragment {id} of {rows} rows")));
     }
-    let removed = Box::pin(fragment.get_deletion_vector()).await.map_err(failed)?;
+    let removed = whole(Box::pin(fragment.get_deletion_vector())).await.map_err(failed)?;
     let again = |removed: &lance_core::utils::deletion::DeletionVector| {
         offsets.iter().find(|offset| removed.contains(*offset))
     };

@@ -15,6 +15,7 @@ use lance::deps::datafusion::logical_expr::{Expr, lit};
 use lance::io::RecordBatchStream;
 
 use crate::error::is_of_storage;
+use crate::unwinding::{whole, whole_stream};
 use crate::{Cause, Predicate, PredicateError, SubstrateError, TableHandle};
 
 /// A condition on rows.
@@ -119,17 +120,17 @@ impl TableHandle {
     pub async fn scan(&self, request: ScanRequest) -> Result<BatchStream, SubstrateError> {
         let predicates = request.filter.as_ref().map(RowFilter::predicates).unwrap_or_default();
         let scanner = self.scanner(request)?;
-        let stream = match Box::pin(scanner.try_into_stream()).await {
+        let stream = match whole(Box::pin(scanner.try_into_stream())).await {
             Ok(stream) => stream,
             Err(error) => return Err(self.scan_error("planning a scan", error, &predicates).await),
         };
         let (schema, table) = (stream.schema(), self.clone());
         let scanned = Arc::new((table, predicates));
-        let batches = stream.then(move |batch| {
+        let batches = whole_stream(stream).then(move |batch| {
             let scanned = Arc::clone(&scanned);
             async move {
                 let (table, predicates) = scanned.as_ref();
-                match batch {
+                match batch.and_then(valid) {
                     Ok(batch) => Ok(batch),
                     Err(error) => Err(table.scan_error("a scan", error, predicates).await),
                 }
@@ -168,10 +169,11 @@ impl TableHandle {
         let columns: Vec<&str> = predicate.columns().iter().map(String::as_str).collect();
         let mut scanner = self.dataset().scan();
         let stream = match scanner.project(&columns) {
-            Ok(scanner) => Box::pin(scanner.try_into_stream()).await,
+            Ok(scanner) => whole(Box::pin(scanner.try_into_stream())).await,
             Err(error) => Err(error),
         };
-        let Ok(mut stream) = stream else { return Ok(()) };
+        let Ok(stream) = stream else { return Ok(()) };
+        let mut stream = std::pin::pin!(whole_stream(stream));
         while let Some(Ok(batch)) = stream.next().await {
             predicate.matches(&batch)?;
         }
@@ -265,6 +267,14 @@ impl TableHandle {
         }
         Ok(Expr::Column(Column::new_unqualified(column)).in_list(literals, false))
     }
+}
+
+/// The engine builds arrays out of what a file says without a look at it: offsets that lead out of
+/// their buffer and text that is none would be met by whoever uses them.
+fn valid(batch: RecordBatch) -> lance::Result<RecordBatch> {
+    let validated = batch.columns().iter().try_for_each(|column| column.to_data().validate_full());
+    validated.map_err(|error| lance::Error::corrupt_file_named("file", error.to_string()))?;
+    Ok(batch)
 }
 
 /// Joins expressions as a balanced tree: thousands of composite keys would overflow the stack of

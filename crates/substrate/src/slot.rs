@@ -180,7 +180,7 @@ pub(crate) async fn read_object(
         return Err(SubstrateError::cut_off("reading a slot", path));
     }
     let manifest_bytes = bytes.len() as u64;
-    let decoded = whole(decoded(store, base, bytes.clone())).await;
+    let decoded = whole(Box::pin(decoded(store, base, bytes.clone()))).await;
     let (manifest, transaction) =
         decoded.map_err(|error| SubstrateError::engine("reading a slot", path, error))?;
     rightly_named(path, base.as_ref(), location, manifest.version)?;

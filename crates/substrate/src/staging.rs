@@ -20,6 +20,7 @@ use crate::marking::{Marked, Removal};
 use crate::scan::BatchStream;
 use crate::store::object_path;
 use crate::tables::{TableHandle, missing_files};
+use crate::unwinding::whole;
 use crate::{Store, SubstrateError};
 
 /// A commit that is complete but for its manifest. Cloning it clones no data: both are the same
@@ -160,7 +161,7 @@ pub async fn stage_create(
     };
     let uri = store.uri_of(path);
     let insert = InsertBuilder::new(uri.as_str()).with_params(&params);
-    let staged = Box::pin(insert.execute_uncommitted_stream(engine_stream(batches))).await;
+    let staged = whole(Box::pin(insert.execute_uncommitted_stream(engine_stream(batches)))).await;
     let staged = staged.map_err(|error| match error {
         lance::Error::DatasetAlreadyExists { .. } => {
             SubstrateError::TableExists { path: path.to_owned() }
@@ -303,7 +304,7 @@ async fn write_fragments_with(
 ) -> Result<Vec<Fragment>, SubstrateError> {
     let params = WriteParams { mode: WriteMode::Append, ..params };
     let insert = InsertBuilder::new(Arc::clone(table.dataset())).with_params(&params);
-    let staged = Box::pin(insert.execute_uncommitted_stream(engine_stream(batches))).await;
+    let staged = whole(Box::pin(insert.execute_uncommitted_stream(engine_stream(batches)))).await;
     match staged.map_err(|error| table.engine("staging rows", error))?.operation {
         Operation::Append { fragments } => Ok(fragments),
         other => Err(SubstrateError::invalid(table.path(), format!("staged as {}", other.name()))),

@@ -14,6 +14,7 @@ use crate::handler::{SlotWrite, StrictHandler};
 use crate::slot::{SlotRecord, ref_directory, ref_path, unquoted};
 use crate::staging::StagedCommit;
 use crate::tables::{TableHandle, Version};
+use crate::unwinding::whole;
 use crate::{Cause, Store, SubstrateError, TableVersion, read_slot};
 
 /// What became of a strict commit.
@@ -79,7 +80,7 @@ pub async fn strict_commit(
         .with_max_retries(0)
         .with_skip_auto_cleanup(true)
         .execute(staged.into_transaction());
-    slot.judge(handler.slot_write_after(Box::pin(commit)).await).await
+    slot.judge(handler.slot_write_after(commit).await).await
 }
 
 /// Creates the dataset at `path` with `staged` as its version 1, unless a version 1 exists.
@@ -116,7 +117,7 @@ pub async fn create_dataset(
         // Not part of a staged create; without it the flag would be lost.
         .use_stable_row_ids(true)
         .execute(staged.into_transaction());
-    slot.judge(handler.slot_write_after(Box::pin(commit)).await).await
+    slot.judge(handler.slot_write_after(commit).await).await
 }
 
 /// Makes a ref out of the version at `source`: lands `transaction`, a clone, as the ref's first version
@@ -147,7 +148,7 @@ pub(crate) async fn create_ref(
         .with_skip_auto_cleanup(true)
         .use_stable_row_ids(true)
         .execute(transaction);
-    slot.judge(handler.slot_write_after(Box::pin(commit)).await).await
+    slot.judge(handler.slot_write_after(commit).await).await
 }
 
 /// What a clone that is sent again comes to when its slot is found to be taken.
@@ -174,9 +175,9 @@ struct Ending {
 impl StrictHandler {
     async fn slot_write_after(
         &self,
-        commit: impl Future<Output = lance::Result<Dataset>>,
+        commit: impl Future<Output = lance::Result<Dataset>> + Send,
     ) -> Ending {
-        let result = commit.await;
+        let result = whole(Box::pin(commit)).await;
         Ending { result, write: self.slot_write() }
     }
 }

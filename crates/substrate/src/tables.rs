@@ -47,6 +47,7 @@ pub struct TableHandle {
     path: String,
     physical_ref: PhysicalRef,
     dataset: Arc<Dataset>,
+    schema: SchemaRef,
     identity: Arc<OnceCell<TableVersion>>,
 }
 
@@ -73,9 +74,13 @@ impl TableHandle {
         if let Version::Exact(version) = version {
             builder = builder.with_version(version);
         }
-        let opened = whole(Box::pin(builder.load())).await;
-        let dataset = match opened {
-            Ok(dataset) => dataset,
+        let opened = whole(Box::pin(async {
+            let dataset = builder.load().await?;
+            let schema: SchemaRef = Arc::new(dataset.schema().into());
+            Ok((dataset, schema))
+        }));
+        let (dataset, schema) = match opened.await {
+            Ok(opened) => opened,
             Err(error) => {
                 let error = open_error(error, path, physical_ref, version);
                 return Err(damage_of_newest(store, error, path, physical_ref).await);
@@ -88,6 +93,7 @@ impl TableHandle {
             path: path.to_owned(),
             physical_ref: physical_ref.clone(),
             dataset: Arc::new(dataset),
+            schema,
             identity: Arc::default(),
         })
     }
@@ -125,7 +131,8 @@ impl TableHandle {
         version: &TableVersion,
     ) -> Self {
         let identity = Arc::new(OnceCell::new_with(Some(version.clone())));
-        Self { store, path, physical_ref, dataset: Arc::new(dataset), identity }
+        let schema = Arc::new(dataset.schema().into());
+        Self { store, path, physical_ref, dataset: Arc::new(dataset), schema, identity }
     }
 
     /// The version of the handle.
@@ -172,7 +179,7 @@ impl TableHandle {
 
     /// The table's columns.
     pub fn schema(&self) -> SchemaRef {
-        Arc::new(self.dataset.schema().into())
+        Arc::clone(&self.schema)
     }
 
     /// Key-value pairs beside the columns, as they were given when the table was created.
@@ -182,7 +189,7 @@ impl TableHandle {
 
     /// Live rows.
     pub async fn count_rows(&self) -> Result<u64, SubstrateError> {
-        let rows = Box::pin(self.dataset.count_rows(None)).await;
+        let rows = whole(Box::pin(self.dataset.count_rows(None))).await;
         rows.map(|rows| rows as u64).map_err(|error| self.engine("counting rows", error))
     }
 

@@ -10,6 +10,7 @@ use object_store::path::Path;
 
 use crate::handler::is_name_of;
 use crate::slot::{SlotObject, read_object, ref_path, scratch, slot_location};
+use crate::unwinding::whole;
 use crate::{FragmentFiles, SlotRecord, Store, SubstrateError};
 
 /// A version with all that it names, by paths below the graph's root.
@@ -53,7 +54,7 @@ pub async fn read_version(
     let transaction = object.manifest.transaction_file.as_ref();
     let transaction =
         transaction.map(|file| base.clone().join("_transactions").join(file.as_str()).to_string());
-    let indices = index_directories(&object, &base).await;
+    let indices = whole(Box::pin(index_directories(&object, &base))).await;
     let indices =
         indices.map_err(|error| SubstrateError::engine("reading indices", path, error))?;
     Ok(Some(VersionRecord { slot: object.slot, fragments, indices, transaction }))

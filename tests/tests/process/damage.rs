@@ -114,3 +114,52 @@ fn a_version_of_a_table_under_a_number_that_is_not_its_own_is_damage_and_hides_n
         site.load(&all).exits(0);
     }
 }
+
+/// Inverts a byte, counted from the end of the file.
+fn invert(file: &Path, from_end: usize) {
+    let mut bytes = std::fs::read(file).unwrap();
+    let at = bytes.len() - from_end;
+    bytes[at] ^= 0xff;
+    std::fs::write(file, bytes).unwrap();
+}
+
+#[test]
+fn a_file_that_the_engine_cannot_bear_is_damage_of_a_dataset_that_is_named_and_no_bug() {
+    // The ends of files hold the offsets of everything else.
+    let places = [("__manifest", "_versions"), ("__manifest", "data"), ("tables", "_versions")];
+    let places = places.into_iter().chain([("tables", "data"), ("tables", "_transactions")]);
+    for ((top, kind), from_end) in places.flat_map(|place| [9, 14, 30].map(|at| (place, at))) {
+        let site = Site::with_base();
+        let rows = site.rows();
+        let damaged = files(&site, top, kind).remove(0);
+        invert(&damaged, from_end);
+        let named = damaged.ancestors().nth(2).unwrap().file_name().unwrap().to_str().unwrap();
+        let runs = [site.ask(&["export"], &["--format", "jsonl"]), site.load(&addition())];
+        for run in &runs {
+            match run.code() {
+                Some(0) => {}
+                Some(7) => {
+                    let message = text(&run.error(), "message");
+                    assert!(message.contains(named), "{kind} of {named}: {message}");
+                }
+                _ => panic!("byte {from_end} from the end of {damaged:?}: {run:#?}"),
+            }
+        }
+        if let [export, _] = &runs
+            && export.code() == Some(0)
+        {
+            let exported: Vec<_> = export.stdout.lines().map(str::to_owned).collect();
+            assert_eq!(super::site::sorted(&exported), rows);
+        }
+        let verified = site.ask(&["verify"], &["--json"]);
+        let expected: &[i32] = if top == "tables" { &[0, 1] } else { &[0, 1, 7] };
+        assert!(verified.code().is_some_and(|code| expected.contains(&code)), "{verified:#?}");
+        status_tells_or_fails(&site, top);
+    }
+}
+
+fn status_tells_or_fails(site: &Site, top: &str) {
+    let status = site.ask(&["status"], &["--json"]);
+    let expected: &[i32] = if top == "tables" { &[0] } else { &[0, 7] };
+    assert!(status.code().is_some_and(|code| expected.contains(&code)), "{status:#?}");
+}
