@@ -11,6 +11,7 @@ mod marking;
 mod names;
 mod objects;
 mod predicate;
+mod provenance;
 mod ref_fork;
 mod refs;
 mod scan;
@@ -40,6 +41,7 @@ pub use names::{
 };
 pub use objects::{ObjectEntry, PutOutcome, RawObjects};
 pub use predicate::{Predicate, PredicateError, TextPosition};
+pub use provenance::FragmentPlace;
 pub use ref_fork::RefFork;
 pub use refs::{
     ClonedRef, Cloning, ForkCheck, ReadyFork, RefProbe, RefRemoval, check_fork, clone_ref,

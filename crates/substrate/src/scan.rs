@@ -203,7 +203,7 @@ impl TableHandle {
         Ok(scanner)
     }
 
-    fn require_column(&self, column: &str) -> Result<(), SubstrateError> {
+    pub(crate) fn require_column(&self, column: &str) -> Result<(), SubstrateError> {
         let found = self.dataset().schema().fields.iter().any(|field| field.name == column);
         let missing = || SubstrateError::invalid(self.path(), format!("no column `{column}`"));
         found.then_some(()).ok_or_else(missing)

@@ -11,6 +11,7 @@ mod intents;
 mod layers;
 mod names;
 mod objects;
+mod provenance;
 mod refs;
 mod removal;
 mod scans;
