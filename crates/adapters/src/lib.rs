@@ -11,6 +11,7 @@ mod fork;
 mod input;
 mod keys;
 mod load;
+mod merge;
 mod mutation;
 mod order;
 mod payload;
@@ -37,6 +38,11 @@ pub use input::{
     UnknownForm, Violation, Violations,
 };
 pub use load::{LoadAdapter, LoadMode, UnknownMode};
+pub use merge::{
+    ConflictCounts, ConflictKind, Discovery, MergeCounts, MergeError, MergeOptions, MergeRoute,
+    MergeStrategy, MergeTables, MergedTable, RowConflict, RowConflicts, RowFate, judge,
+    merge_table,
+};
 pub use mutation::{
     MutationAdapter, MutationBuilder, MutationInput, OnReferenced, mutation_digest,
 };

@@ -1,0 +1,180 @@
+//! Which rows may have changed, by where they physically are: a superset of those that have, found from
+//! the names of files and the lists of deleted rows alone. It reads no row.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::{StreamExt, TryStreamExt, stream};
+use graphwrite_substrate::{FragmentPlace, SubstrateError, TableHandle};
+use roaring::RoaringBitmap;
+
+/// Rows of one fragment.
+#[derive(Debug, Clone)]
+pub(super) struct Picked {
+    pub(super) fragment: u64,
+    pub(super) physical_rows: Option<u64>,
+    pub(super) rows: Pick,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Pick {
+    /// All that are live.
+    All,
+    /// Those at these offsets.
+    Only(RoaringBitmap),
+}
+
+/// The rows of each side that a merge must look at.
+///
+/// A row that is live at the same place of the same file in the source and in every base is not changed by
+/// the source, so its key is not merged, whatever the target has made of it. All other rows of the
+/// source and the bases are picked, and of the target all but rows of that kind. So every key whose row
+/// the source has changed has all its rows picked, on whatever side they are.
+#[derive(Debug, Default)]
+pub(super) struct Candidates {
+    pub(super) source: Vec<Picked>,
+    pub(super) target: Vec<Picked>,
+    pub(super) bases: Vec<Vec<Picked>>,
+    /// Fragments of the source that were found in every base.
+    pub(super) shared: u64,
+}
+
+/// A table of one side; none where it has no rows.
+pub(super) type Side<'a> = Option<&'a TableHandle>;
+
+/// By their files, those that only one fragment has.
+type ByFiles = BTreeMap<Vec<String>, FragmentPlace>;
+
+impl Candidates {
+    /// All rows of all sides.
+    pub(super) fn all(source: Side<'_>, target: Side<'_>, bases: &[Side<'_>]) -> Found<Self> {
+        Ok(Self {
+            source: all_of(source)?,
+            target: all_of(target)?,
+            bases: bases.iter().map(|base| all_of(*base)).collect::<Result<_, _>>()?,
+            shared: 0,
+        })
+    }
+
+    /// The rows that may have changed.
+    pub(super) async fn find(
+        source: Side<'_>,
+        target: Side<'_>,
+        bases: &[Side<'_>],
+    ) -> Found<Self> {
+        let compared: Option<Vec<&TableHandle>> =
+            std::iter::once(&source).chain(bases).copied().collect();
+        let Some(compared) = compared.filter(|compared| compared.len() > 1) else {
+            let is_unchanged = source.is_none() && bases.iter().all(Option::is_none);
+            return Self::all(source, target.filter(|_| !is_unchanged), bases);
+        };
+        let places = compared.iter().map(|table| by_files(table)).collect::<Found<Vec<_>>>()?;
+        let common = Common::of(&compared, &places).await?;
+        let mut picked = Vec::new();
+        for table in &compared {
+            picked.push(common.picks(table).await?);
+        }
+        let is_unchanged = picked.iter().all(Vec::is_empty);
+        let target = match target {
+            Some(target) if !is_unchanged => common.picks(target).await?,
+            _ => Vec::new(),
+        };
+        let source = picked.remove(0);
+        Ok(Self { source, target, bases: picked, shared: common.0.len() as u64 })
+    }
+}
+
+type Found<T> = Result<T, SubstrateError>;
+
+fn all_of(table: Side<'_>) -> Found<Vec<Picked>> {
+    let places = table.map(TableHandle::places).transpose()?.unwrap_or_default();
+    Ok(places.iter().map(|place| picked(place, Pick::All)).collect())
+}
+
+fn picked(place: &FragmentPlace, rows: Pick) -> Picked {
+    Picked { fragment: place.id, physical_rows: place.physical_rows, rows }
+}
+
+fn by_files(table: &TableHandle) -> Found<ByFiles> {
+    let (mut found, mut twice) = (ByFiles::new(), BTreeSet::new());
+    for place in table.places()? {
+        let Some(files) = place.files.clone() else { continue };
+        if found.insert(files.clone(), place).is_some() {
+            twice.insert(files);
+        }
+    }
+    found.retain(|files, _| !twice.contains(files));
+    Ok(found)
+}
+
+/// The files that all of some versions have, with the rows that at least one of them has deleted.
+#[derive(Debug)]
+struct Common<'a>(BTreeMap<Vec<String>, Dead<'a>>);
+
+/// Deleted rows of a file.
+#[derive(Debug)]
+enum Dead<'a> {
+    /// All versions name the same list, which is not read for it, or none; one of them has it.
+    Same {
+        deletion: Option<String>,
+        table: &'a TableHandle,
+        fragment: u64,
+    },
+    Union(RoaringBitmap),
+}
+
+/// Lists of deleted rows that are read at the same time.
+const READS_AT_ONCE: usize = 16;
+
+impl<'a> Common<'a> {
+    async fn of(tables: &[&'a TableHandle], places: &[ByFiles]) -> Found<Self> {
+        let Some((first, others)) = places.split_first() else { return Ok(Self(BTreeMap::new())) };
+        let common = first.keys().filter(|files| others.iter().all(|of| of.contains_key(*files)));
+        let dead = common.map(|files| async move {
+            let of_file: Vec<_> = places.iter().map(|of| &of[files]).collect();
+            let deletion = &of_file[0].deletion;
+            if of_file.iter().all(|place| place.deletion == *deletion) {
+                let (table, fragment) = (tables[0], of_file[0].id);
+                let deletion = deletion.clone();
+                return Found::Ok((files.clone(), Dead::Same { deletion, table, fragment }));
+            }
+            let mut union = RoaringBitmap::new();
+            for (table, place) in tables.iter().zip(of_file) {
+                union |= table.deleted_offsets(place.id).await?;
+            }
+            Ok((files.clone(), Dead::Union(union)))
+        });
+        let dead = stream::iter(dead.collect::<Vec<_>>()).buffered(READS_AT_ONCE);
+        Ok(Self(dead.try_collect().await?))
+    }
+
+    /// The live rows of a version that are not live in all of those that have these files in common.
+    async fn picks(&self, table: &TableHandle) -> Found<Vec<Picked>> {
+        let own = by_files(table)?;
+        let places = table.places()?;
+        let picks = places.iter().map(|place| {
+            let files = place.files.as_ref().filter(|files| own.contains_key(*files));
+            let dead = files.and_then(|files| self.0.get(files));
+            async move {
+                let Some(dead) = dead else { return Ok(Some(picked(place, Pick::All))) };
+                let rows = dead.beyond(table, place).await?;
+                Ok((!rows.is_empty()).then(|| picked(place, Pick::Only(rows))))
+            }
+        });
+        let picks = stream::iter(picks.collect::<Vec<_>>()).buffered(READS_AT_ONCE);
+        picks.try_filter_map(|pick| async move { Ok(pick) }).try_collect().await
+    }
+}
+
+impl Dead<'_> {
+    /// The rows of these that the version has not deleted.
+    async fn beyond(&self, table: &TableHandle, place: &FragmentPlace) -> Found<RoaringBitmap> {
+        match self {
+            Self::Same { deletion, .. } if *deletion == place.deletion => Ok(RoaringBitmap::new()),
+            Self::Same { table: other, fragment, .. } => {
+                let dead = other.deleted_offsets(*fragment).await?;
+                Ok(dead - table.deleted_offsets(place.id).await?)
+            }
+            Self::Union(dead) => Ok(dead - table.deleted_offsets(place.id).await?),
+        }
+    }
+}

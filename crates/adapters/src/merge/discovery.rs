@@ -1,0 +1,152 @@
+//! The merge of one table from the versions of its sides: which rows are read, and in which way they were
+//! found. How they are merged is said elsewhere.
+
+use arrow_schema::SchemaRef;
+use graphwrite_schema::{GraphSchema, TypeDef};
+use graphwrite_substrate::{RowFilter, TableHandle};
+
+use super::candidates::{Candidates, Picked, Side};
+use super::cursor::SortedRows;
+use super::picked::{Keys, PickedRows, with_address};
+use super::table::{MergeError, MergeOptions, MergedTable, Sides, TableMerge};
+use crate::input::identity_column;
+use crate::order::RowSorter;
+
+/// How the rows were found that a merge compares. The result is the same by either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MergeRoute {
+    /// From where rows are: those were left out that are at one place of one file in the source and in
+    /// every base.
+    Provenance,
+    /// All rows of the source and the bases, in order: they have no file in common, or it was asked for.
+    #[default]
+    Ordered,
+}
+
+impl MergeRoute {
+    /// The name shown to people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Provenance => "provenance",
+            Self::Ordered => "ordered",
+        }
+    }
+}
+
+/// What was read for a merge of one table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Discovery {
+    /// How rows were found.
+    pub route: MergeRoute,
+    /// Fragments of the source whose files every base has.
+    pub shared_fragments: u64,
+    /// Rows that were read, of all sides.
+    pub rows_read: u64,
+}
+
+/// The versions of one table that are compared; none where it has no rows. They may be of different refs,
+/// or of different datasets, since two branches may each have loaded a type first.
+#[derive(Debug, Clone, Default)]
+pub struct MergeTables<'a> {
+    /// That of each base. Without a base all rows of the source are new.
+    pub bases: Vec<Option<&'a TableHandle>>,
+    /// That of the commit which is merged.
+    pub source: Option<&'a TableHandle>,
+    /// That of the head into which it is merged.
+    pub target: Option<&'a TableHandle>,
+}
+
+/// Merges the rows of one table. Nothing is written. A table that has the same head in the source as in
+/// every base needs no merge.
+///
+/// # Errors
+/// The rows could not be read or kept, or are not those of one table.
+pub async fn merge_table(
+    graph: &GraphSchema,
+    def: &TypeDef,
+    tables: &MergeTables<'_>,
+    options: &MergeOptions,
+) -> Result<MergedTable, MergeError> {
+    let diverges = || MergeError::SchemaDiverges { table: def.name.clone() };
+    let columns = graph.arrow_schema(def.identity).ok_or_else(diverges)?;
+    let MergeTables { bases, source, target } = tables;
+    let handles = bases.iter().chain([source, target]).flatten();
+    if handles.into_iter().any(|table| !has_columns(table, &columns)) {
+        return Err(diverges());
+    }
+    let candidates = if options.ordered {
+        Candidates::all(*source, *target, bases)?
+    } else {
+        Box::pin(Candidates::find(*source, *target, bases)).await?
+    };
+    let mut reader = Reader::new(def, &columns, bases.len() + 2, options);
+    let sides = Box::pin(reader.sides(tables, &candidates)).await?;
+    let discovery = Discovery {
+        route: if candidates.shared > 0 { MergeRoute::Provenance } else { MergeRoute::Ordered },
+        shared_fragments: candidates.shared,
+        rows_read: reader.rows_read,
+    };
+    TableMerge::new(graph, def, columns, sides, options)?.run(discovery)
+}
+
+/// By name and type; a file does not say which property a column is.
+fn has_columns(table: &TableHandle, columns: &SchemaRef) -> bool {
+    let own = table.schema();
+    own.fields().len() == columns.fields().len()
+        && columns.fields().iter().all(|field| {
+            let found = own.field_with_name(field.name());
+            found.is_ok_and(|found| found.data_type() == field.data_type())
+        })
+}
+
+/// Reads the sides one after the other, each into an order of its own.
+struct Reader<'a> {
+    key: &'a str,
+    schema: SchemaRef,
+    options: &'a MergeOptions,
+    /// Bytes that the order of one side may take.
+    share: u64,
+    keys: Keys,
+    rows_read: u64,
+}
+
+impl<'a> Reader<'a> {
+    fn new(def: &'a TypeDef, columns: &SchemaRef, sides: usize, options: &'a MergeOptions) -> Self {
+        let share = options.bytes_max / (sides as u64 + 1);
+        let (key, schema) = (identity_column(def), with_address(columns));
+        Self { key, schema, options, share, keys: Keys::default(), rows_read: 0 }
+    }
+
+    /// The target is read last: only rows with a key that the others have matter, and where these are few
+    /// they are asked for by name.
+    async fn sides(
+        &mut self,
+        tables: &MergeTables<'_>,
+        candidates: &Candidates,
+    ) -> Result<Sides, MergeError> {
+        let source = self.rows(tables.source, &candidates.source, None).await?;
+        let mut bases = Vec::new();
+        for (table, picked) in tables.bases.iter().zip(&candidates.bases) {
+            bases.push(self.rows(*table, picked, None).await?);
+        }
+        let asked = if self.options.ordered { None } else { self.keys.filter(self.key)? };
+        let target = self.rows(tables.target, &candidates.target, asked).await?;
+        Ok(Sides { bases, source, target })
+    }
+
+    async fn rows(
+        &mut self,
+        table: Side<'_>,
+        picked: &[Picked],
+        filter: Option<RowFilter>,
+    ) -> Result<SortedRows, MergeError> {
+        let mut sorter = RowSorter::new(SchemaRef::clone(&self.schema), &[self.key], self.share)?;
+        sorter = sorter.with_temp_dir(&self.options.temp_dir);
+        if let Some(table) = table.filter(|_| !picked.is_empty()) {
+            let rows = PickedRows { table, schema: &self.schema, key: self.key, picked };
+            let read = rows.read_into(&mut sorter, filter, &mut self.keys);
+            self.rows_read += Box::pin(read).await?;
+        }
+        Ok(sorter.finish()?)
+    }
+}

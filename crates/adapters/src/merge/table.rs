@@ -1,0 +1,282 @@
+//! The merge of one table: rows of the bases, the source and the target, each in the order of their keys,
+//! met key by key. Memory is bounded whatever there is of them; it must not know where they come from.
+
+use std::path::PathBuf;
+
+use arrow_schema::{ArrowError, SchemaRef};
+use graphwrite_schema::{GraphSchema, TypeDef};
+use graphwrite_substrate::SubstrateError;
+use thiserror::Error;
+
+use super::conflict::{RowConflict, RowConflicts};
+use super::cursor::{Cursor, Layout, SortedRows};
+use super::discovery::Discovery;
+use super::gather::Gathered;
+use super::rule::{ConflictKind, MergeStrategy, RowFate, judge};
+use crate::change::{Changes, Watched};
+use crate::input::{Place, RowsError, TableInput, identity_column, row_key_text};
+
+/// How a merge is done.
+#[derive(Debug, Clone)]
+pub struct MergeOptions {
+    /// What becomes of conflicts.
+    pub strategy: MergeStrategy,
+    /// Conflicts of each table that are listed with their rows.
+    pub conflicts_listed_max: usize,
+    /// Reads all rows of all sides in the order of their keys, whatever is known of where they are.
+    pub ordered: bool,
+    /// Bytes of memory that the rows of one table may take, about. What is beyond is on a temporary file.
+    pub bytes_max: u64,
+    /// The directory of the temporary file.
+    pub temp_dir: PathBuf,
+}
+
+impl Default for MergeOptions {
+    fn default() -> Self {
+        Self {
+            strategy: MergeStrategy::default(),
+            conflicts_listed_max: 100,
+            ordered: false,
+            bytes_max: 256 << 20,
+            temp_dir: std::env::temp_dir(),
+        }
+    }
+}
+
+/// Rows by what the merge does with them. Those that the source has not changed are in none of these.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MergeCounts {
+    /// Rows of the source that the target did not have, added to it.
+    pub adopted: u64,
+    /// Rows of the target that are replaced by the source's.
+    pub rewritten: u64,
+    /// Rows of the target that go, since the source has deleted them.
+    pub removed: u64,
+    /// Keys that both sides have changed to the same.
+    pub converged: u64,
+}
+
+impl MergeCounts {
+    /// Whether the target's rows change.
+    pub fn changes(&self) -> bool {
+        self.adopted + self.rewritten + self.removed > 0
+    }
+}
+
+/// Rows could not be merged; nothing was written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// The sides declare the table differently.
+    #[error("`{table}` has other columns on one of the sides")]
+    SchemaDiverges {
+        /// The table.
+        table: String,
+    },
+    /// A side has two rows of one key; a fault of its content.
+    #[error("`{table}` has two rows with the key `{key}` in the {side}")]
+    DuplicateKey {
+        /// The table.
+        table: String,
+        /// The key as text.
+        key: String,
+        /// `base`, `source` or `target`.
+        side: &'static str,
+    },
+    /// The storage or the table engine failed.
+    #[error(transparent)]
+    Substrate(#[from] SubstrateError),
+    /// The rows could not be sorted or kept.
+    #[error(transparent)]
+    Rows(#[from] RowsError),
+}
+
+impl From<ArrowError> for MergeError {
+    fn from(error: ArrowError) -> Self {
+        Self::Rows(error.into())
+    }
+}
+
+/// What a merge comes to in one table.
+#[derive(Debug)]
+pub struct MergedTable {
+    pub(super) counts: MergeCounts,
+    pub(super) conflicts: RowConflicts,
+    pub(super) input: TableInput,
+    pub(super) changes: Changes,
+    pub(super) discovery: Discovery,
+}
+
+impl MergedTable {
+    /// Rows by what the merge does with them.
+    pub fn counts(&self) -> MergeCounts {
+        self.counts
+    }
+
+    /// Rows that contradict each other. Under [`MergeStrategy::Fail`] nothing is done about them, and
+    /// nothing of the merge may be written if there are any in any table.
+    pub fn conflicts(&self) -> &RowConflicts {
+        &self.conflicts
+    }
+
+    /// How the rows were found that were compared.
+    pub fn discovery(&self) -> Discovery {
+        self.discovery
+    }
+
+    /// The rows that are put into the target.
+    pub fn rows(&self) -> &TableInput {
+        &self.input
+    }
+
+    /// The addresses of the target's rows that go, replaced or not.
+    pub fn leaving(&self) -> impl Iterator<Item = u64> + '_ {
+        self.changes.replaced.iter()
+    }
+}
+
+/// Everything that is compared.
+pub(super) struct Sides {
+    pub(super) bases: Vec<SortedRows>,
+    pub(super) source: SortedRows,
+    pub(super) target: SortedRows,
+}
+
+/// A merge under way.
+pub(super) struct TableMerge<'a> {
+    def: &'a TypeDef,
+    options: &'a MergeOptions,
+    layout: Layout,
+    /// The source, the target, then the bases.
+    cursors: Vec<Cursor>,
+    counts: MergeCounts,
+    conflicts: RowConflicts,
+    gathered: Gathered,
+}
+
+const SOURCE: usize = 0;
+const TARGET: usize = 1;
+
+impl<'a> TableMerge<'a> {
+    /// Over rows that have the columns of `schema`, and their address as the last one.
+    pub(super) fn new(
+        graph: &GraphSchema,
+        def: &'a TypeDef,
+        schema: SchemaRef,
+        sides: Sides,
+        options: &'a MergeOptions,
+    ) -> Result<Self, MergeError> {
+        let layout = Layout::new(SchemaRef::clone(&schema), identity_column(def))?;
+        let rows = [sides.source, sides.target].into_iter().chain(sides.bases);
+        let cursors =
+            rows.map(|rows| Cursor::open(rows, &layout)).collect::<Result<Vec<_>, _>>()?;
+        let watched = Watched::of(graph, def.identity);
+        let share = options.bytes_max / 4;
+        let gathered = Gathered::new(schema, watched, share, options.temp_dir.clone());
+        let (counts, conflicts) = Default::default();
+        Ok(Self { def, options, layout, cursors, counts, conflicts, gathered })
+    }
+
+    pub(super) fn run(mut self, discovery: Discovery) -> Result<MergedTable, MergeError> {
+        while let Some(present) = self.present() {
+            self.meet(&present)?;
+            for (at, _) in present.iter().enumerate().filter(|(_, present)| **present) {
+                self.advance(at)?;
+            }
+        }
+        let Gathered { parts, mut changes, .. } = self.gathered;
+        changes.reasons = vec![Place::Table(self.def.name.clone())];
+        let input = TableInput::of(self.def, parts, self.options.bytes_max / 4);
+        let (counts, conflicts) = (self.counts, self.conflicts);
+        Ok(MergedTable { counts, conflicts, input, changes, discovery })
+    }
+
+    /// Which sides have a row of the lowest key at hand; none when all rows were met.
+    fn present(&self) -> Option<Vec<bool>> {
+        let lowest = self.cursors.iter().filter_map(Cursor::key).min()?;
+        Some(self.cursors.iter().map(|cursor| cursor.key() == Some(lowest)).collect())
+    }
+
+    fn meet(&mut self, present: &[bool]) -> Result<(), MergeError> {
+        let values = self.cursors.iter().zip(present);
+        let values = values.map(|(cursor, present)| cursor.values().filter(|_| *present));
+        let values: Vec<_> = values.collect();
+        let (source, target, bases) = (&values[SOURCE], &values[TARGET], &values[TARGET + 1..]);
+        let fate = judge(bases, source.as_ref(), target.as_ref());
+        let is_changed = match bases {
+            [] => target.is_some(),
+            bases => bases.iter().any(|base| base != target),
+        };
+        match fate {
+            RowFate::Same => self.counts.converged += u64::from(is_changed),
+            RowFate::Keep => {}
+            RowFate::Take => self.take(present),
+            RowFate::Conflict(kind) => self.conflict(kind, present)?,
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, present: &[bool]) {
+        let row = |at: usize| {
+            let place = self.cursors[at].place().filter(|_| present[at]);
+            place.map(|(_, row)| row)
+        };
+        let (source, target) = (row(SOURCE), row(TARGET));
+        match (source, target) {
+            (Some(source), target) => {
+                self.gathered.put(source, target);
+                let is_new = u64::from(target.is_none());
+                self.counts.adopted += is_new;
+                self.counts.rewritten += 1 - is_new;
+            }
+            (None, Some(target)) => {
+                self.gathered.remove(target);
+                self.counts.removed += 1;
+            }
+            (None, None) => {}
+        }
+    }
+
+    fn conflict(&mut self, kind: ConflictKind, present: &[bool]) -> Result<(), MergeError> {
+        self.conflicts.count(kind);
+        if self.conflicts.listed().len() < self.options.conflicts_listed_max {
+            let side = |at: usize| match self.cursors[at].place().filter(|_| present[at]) {
+                // Taken out, so that a listed row does not hold its whole batch.
+                Some((batch, row)) => self.layout.one_row(batch, row).map(Some),
+                None => Ok(None),
+            };
+            let (source, target) = (side(SOURCE)?, side(TARGET)?);
+            let key = source.as_ref().or(target.as_ref()).map(|row| self.key_text(row, 0));
+            let key = key.unwrap_or_default();
+            self.conflicts.list(RowConflict { kind, key, source, target });
+        }
+        match self.options.strategy {
+            MergeStrategy::Fail | MergeStrategy::Ours => {}
+            MergeStrategy::Theirs => self.take(present),
+        }
+        Ok(())
+    }
+
+    fn key_text(&self, batch: &arrow_array::RecordBatch, row: usize) -> String {
+        let columns: Vec<_> = self.def.key_columns().into_iter().map(str::to_owned).collect();
+        row_key_text(batch, &columns, row)
+    }
+
+    fn advance(&mut self, at: usize) -> Result<(), MergeError> {
+        let cursor = &self.cursors[at];
+        if let (true, Some((batch, _))) = (cursor.ends_batch(), cursor.place()) {
+            match at {
+                SOURCE => self.gathered.end_source(batch, &self.layout)?,
+                TARGET => self.gathered.end_target(batch)?,
+                _ => {}
+            }
+        }
+        if self.cursors[at].advance(&self.layout)? {
+            return Ok(());
+        }
+        let again = self.cursors[at].place();
+        let key = again.map(|(batch, row)| self.key_text(batch, row)).unwrap_or_default();
+        let side = ["source", "target", "base"][at.min(2)];
+        Err(MergeError::DuplicateKey { table: self.def.name.clone(), key, side })
+    }
+}

@@ -1,0 +1,8 @@
+//! The merge of rows against a reference in plain Rust, over rows in memory and over real tables.
+
+mod discovery;
+mod equality;
+mod memory;
+mod rows;
+mod tables;
+mod truth;
