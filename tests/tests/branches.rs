@@ -5,4 +5,4 @@ mod left;
 mod opening;
 mod orphans;
 mod plans;
-mod scene;
+pub(crate) mod scene;

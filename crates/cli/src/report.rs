@@ -14,6 +14,7 @@ mod status;
 mod table_change;
 mod verify;
 mod version;
+mod waiting;
 
 pub(crate) use audit::AuditReport;
 pub(crate) use branch::{BranchChanged, BranchList, BranchReport};
@@ -26,9 +27,10 @@ pub(crate) use intent::{
 };
 pub(crate) use outcome::OutcomeReport;
 pub(crate) use receipt::ReceiptReport;
-pub(crate) use status::{PendingEntry, Sample, Status, TableState};
+pub(crate) use status::{Branches, NewestBranch, PendingEntry, Sample, Status, TableState};
 #[cfg(test)]
 pub(crate) use table_change::TableChange;
 pub(crate) use table_change::{changes, rows_in_all};
 pub(crate) use verify::{FindingEntry, ObjectGroup, Verification};
 pub(crate) use version::Version;
+pub(crate) use waiting::{WaitingEntry, waiting_list};

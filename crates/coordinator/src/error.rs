@@ -11,7 +11,7 @@ use graphwrite_protocol_types::{
 };
 use graphwrite_recovery::{BarrierError, BlockingObject};
 use graphwrite_schema::SchemaDecodeError;
-use graphwrite_substrate::{IntentError, StoreError, SubstrateError};
+use graphwrite_substrate::{IntentError, NameError, StoreError, SubstrateError};
 use thiserror::Error;
 
 use crate::{Injected, PortError};
@@ -124,6 +124,9 @@ pub enum ReadError {
     /// A recovery record cannot be read.
     #[error(transparent)]
     Intent(#[from] IntentError),
+    /// The records of branch names cannot be read.
+    #[error(transparent)]
+    Names(#[from] NameError),
     /// A table cannot be read.
     #[error(transparent)]
     Substrate(#[from] SubstrateError),
@@ -151,7 +154,7 @@ impl Answer for ReadError {
             Self::Reopen(error) => error.code(),
             Self::Manifest(error) => error.code(),
             Self::Schema(_) => "manifest_damaged",
-            Self::Intent(_) => "storage",
+            Self::Intent(_) | Self::Names(_) => "storage",
             Self::Substrate(error) => error.code(),
         }
     }
@@ -160,7 +163,7 @@ impl Answer for ReadError {
         match self {
             Self::Reopen(error) => error.may_retry(),
             Self::Manifest(error) => error.may_retry(),
-            Self::Intent(_) => true,
+            Self::Intent(_) | Self::Names(_) => true,
             Self::Substrate(error) => error.may_retry(),
             Self::NoSuchType { .. }
             | Self::NoSuchCommit { .. }
@@ -192,7 +195,7 @@ impl Answer for ReadError {
             Self::Manifest(error) => error.help(),
             Self::Schema(_) => "use the build that wrote the schema".into(),
             Self::Substrate(error) => error.help(),
-            Self::Intent(_) => {
+            Self::Intent(_) | Self::Names(_) => {
                 "nothing was changed; correct what the message names and try again".into()
             }
         }

@@ -10,6 +10,7 @@ mod audit;
 mod background;
 mod barrier;
 mod branch;
+mod census;
 mod core;
 mod counters;
 mod diff;
@@ -38,11 +39,13 @@ mod request;
 mod resolve;
 mod restart;
 mod revalidate;
+mod side_by_side;
 mod snapshot;
 mod spans;
 mod status;
 mod tree;
 mod verify;
+mod whole;
 mod write;
 
 pub use activity::{Activity, Durations, Sample};
@@ -63,8 +66,8 @@ pub use port::PortError;
 pub use process::ProcessContext;
 pub use recover::{PendingIntents, RecoverError, RecoverMode, RecoverRequest};
 pub use report::{
-    CommitInfo, Finding, FindingKind, ObjectGroup, PendingAge, Severity, StatusReport, TableStatus,
-    VerifyReport,
+    BranchCounts, CommitInfo, Finding, FindingKind, NewBranch, ObjectGroup, PendingAge, Severity,
+    StatusReport, TableStatus, VerifyReport, Waiting,
 };
 pub use request::{LoadRequest, MutateRequest};
 pub use restart::RestartReason;

@@ -76,6 +76,12 @@ pub struct StatusReport {
     pub blocking: Vec<BlockingObject>,
     /// Objects in the graph's directory that nothing names, with what they are.
     pub garbage: Vec<Finding>,
+    /// The branches of the graph.
+    pub branches: BranchCounts,
+    /// What deleted branches and creations that were given up have left for maintenance.
+    pub waiting: Vec<Waiting>,
+    /// Records of attempts on branches that are deleted. They stop nobody.
+    pub orphans: u64,
     /// What this process has done with the graph.
     pub activity: Activity,
 }
@@ -85,6 +91,34 @@ impl StatusReport {
     pub fn pending_age_ms_max(&self) -> Option<u64> {
         self.pending.iter().filter_map(|pending| pending.age_ms).max()
     }
+}
+
+/// The branches of a graph, counted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BranchCounts {
+    /// Those that live, main among them.
+    pub live: u64,
+    /// Names that are being made, or whose maker died.
+    pub creating: u64,
+    /// Names whose meaning is not known.
+    pub unusable: u64,
+    /// The newest of those that live, newest first, a few at most; main is not among them.
+    pub newest: Vec<NewBranch>,
+}
+
+/// A branch, as a list of the newest shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewBranch {
+    /// Its name.
+    pub name: String,
+    /// Number of the record that made it live.
+    pub incarnation: u64,
+    /// What it was made of.
+    pub source: String,
+    /// Its head commit; none where it has none, or cannot be read.
+    pub head: Option<CommitId>,
+    /// How long ago it was decided, in milliseconds, by the clock of whoever decided. For display.
+    pub age_ms: u64,
 }
 
 /// A pending intent.
@@ -144,6 +178,20 @@ impl FindingKind {
     }
 }
 
+/// What is left of deleted branches and of creations that were given up, of one kind: no live branch
+/// needs it, and maintenance will remove it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    /// What they are, in words.
+    pub what: &'static str,
+    /// How many.
+    pub count: u64,
+    /// The objects that they consist of.
+    pub objects: u64,
+    /// The bytes of those.
+    pub bytes: u64,
+}
+
 /// Objects below the graph's root that are the same kind of thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectGroup {
@@ -158,6 +206,8 @@ pub struct ObjectGroup {
 /// The result of `verify`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VerifyReport {
+    /// Live branches checked, main among them.
+    pub branches: u64,
     /// Tables opened and read.
     pub tables: u64,
     /// Rows checked.

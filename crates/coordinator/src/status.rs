@@ -1,4 +1,5 @@
-//! One screen about a graph, gathered from the newest state. Reads only.
+//! One screen about a graph, gathered from the newest state: the branch of the handle closely, all others
+//! in a few numbers. Reads only.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use graphwrite_substrate::{IntentError, head};
 
 use crate::core::Core;
 use crate::report::{PendingAge, StatusReport, TableStatus};
-use crate::tree::unnamed_objects;
+use crate::whole::Whole;
 use crate::{ReadError, Snapshot};
 
 pub(crate) async fn status(core: &Arc<Core>) -> Result<StatusReport, ReadError> {
@@ -22,6 +23,7 @@ pub(crate) async fn status(core: &Arc<Core>) -> Result<StatusReport, ReadError> 
     tables.sort_by(|a, b| a.name.cmp(&b.name));
     let base = state.base();
     let left = left(core, &base.branch.native).await?;
+    let whole = Whole::of(core).await?;
     Ok(StatusReport {
         root: core.store.canonical_root().to_owned(),
         domain: state.domain(),
@@ -33,7 +35,10 @@ pub(crate) async fn status(core: &Arc<Core>) -> Result<StatusReport, ReadError> 
         tables,
         pending: left.pending,
         blocking: left.blocking,
-        garbage: unnamed_objects(core, &state).await?,
+        garbage: whole.garbage,
+        branches: whole.branches,
+        waiting: whole.waiting,
+        orphans: whole.orphans,
         activity: core.counters.read(),
     })
 }

@@ -1,148 +1,28 @@
 //! What lies below a graph's root, by name: part of the graph, residue that is understood, or
 //! neither. It reads no object.
 
+mod kind;
+mod objects;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphwrite_manifest::{MANIFEST_PATH, ManifestState};
-use graphwrite_protocol_types::{AttemptId, TableHeadToken};
-use graphwrite_substrate::{ObjectEntry, version_of_object};
+use graphwrite_protocol_types::{AttemptId, NativeBranch, TableHeadToken};
+use graphwrite_substrate::{is_name_record, version_of_object};
 
-use crate::ReadError;
-use crate::core::Core;
-use crate::report::{Finding, FindingKind, ObjectGroup};
-use crate::verify::{
-    ABANDONED_DATASET, FOREIGN_OBJECT, Listing, NamedObjects, PENDING_DATASET, STAGED_FILES,
-    UNEXPLAINED_OBJECT, UNNAMED_FILES, VERSION_HINT,
-};
+use crate::census::{Census, Owned, Standing, directory_of, needed_natives};
+use crate::verify::NamedObjects;
+
+pub(crate) use kind::Kind;
+pub(crate) use objects::{Objects, objects_of};
 
 const TABLES: &str = "tables";
 const RECOVERY: &str = "_recovery";
 const CONTROL: &str = "_control";
 const HINT: &str = "latest_version_hint.json";
-
-/// The objects that are no part of the graph, grouped by what they are: datasets of attempts that are
-/// pending or given up, objects inside the graph's directories that are no part of it, and whatever
-/// else lies beside them: `init` allows it, and no graph looks at it. No version is read, so files
-/// inside a table are taken for its own.
-pub(crate) async fn unnamed_objects(
-    core: &Core,
-    state: &ManifestState,
-) -> Result<Vec<Finding>, ReadError> {
-    let branch = &state.base().branch.native;
-    // Listed before the intents, so that a dataset made in between is not taken for garbage.
-    let listing = Listing::of(&core.store).await?;
-    let pending = core.intents.list(branch).await?.attempts.into_keys().collect();
-    let newest = core.manifest.state().await?;
-    let staged = BTreeSet::new();
-    let tree = Tree::of(&newest, &pending, &staged, None);
-    Ok(object_groups(&tree, listing.objects()).1)
-}
-
-/// All objects by what they are, and what is to be said of those that are no part of the graph.
-pub(crate) fn object_groups(
-    tree: &Tree<'_>,
-    objects: &[ObjectEntry],
-) -> (Vec<ObjectGroup>, Vec<Finding>) {
-    let mut places: BTreeMap<(Kind, String), Sum> = BTreeMap::new();
-    let mut kinds: BTreeMap<Kind, Sum> = BTreeMap::new();
-    for object in objects {
-        let (kind, place) = tree.kind_of(&object.path);
-        kinds.entry(kind).or_default().add(object);
-        if kind.finding().is_some() {
-            places.entry((kind, place)).or_default().add(object);
-        }
-    }
-    let groups = kinds.into_iter().map(|(kind, sum)| ObjectGroup {
-        kind: kind.name(),
-        count: sum.count,
-        bytes: sum.bytes,
-    });
-    let findings = places.into_iter().filter_map(|((kind, place), sum)| {
-        let message = match kind {
-            Kind::Unexplained => "not an object of a graph".to_owned(),
-            _ => format!("{} objects, {} bytes: {}", sum.count, sum.bytes, kind.text()),
-        };
-        Some(kind.finding()?.at(place, message))
-    });
-    (groups.collect(), findings.collect())
-}
-
-#[derive(Debug, Default)]
-struct Sum {
-    count: u64,
-    bytes: u64,
-}
-
-impl Sum {
-    fn add(&mut self, object: &ObjectEntry) {
-        self.count += 1;
-        self.bytes += object.size;
-    }
-}
-
-/// What an object is. Each has exactly one kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    ManifestVersion,
-    TableVersion,
-    DataFile,
-    DeletionFile,
-    IndexFile,
-    TransactionFile,
-    RecoveryRecord,
-    VersionHint,
-    PendingDataset,
-    StagedFile,
-    UnnamedFile,
-    AbandonedDataset,
-    Unexplained,
-    Beside,
-}
-
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::ManifestVersion => "manifest_version",
-            Self::TableVersion => "table_version",
-            Self::DataFile => "data_file",
-            Self::DeletionFile => "deletion_file",
-            Self::IndexFile => "index_file",
-            Self::TransactionFile => "transaction_file",
-            Self::RecoveryRecord => "recovery_record",
-            Self::VersionHint => "version_hint",
-            Self::PendingDataset => "pending_dataset",
-            Self::StagedFile => "staged_file",
-            Self::UnnamedFile => "unnamed_file",
-            Self::AbandonedDataset => "abandoned_dataset",
-            Self::Unexplained => "unexplained",
-            Self::Beside => "beside",
-        }
-    }
-
-    /// What is said of an object of this kind; nothing of a part of the graph.
-    fn finding(self) -> Option<&'static FindingKind> {
-        match self {
-            Self::ManifestVersion
-            | Self::TableVersion
-            | Self::DataFile
-            | Self::DeletionFile
-            | Self::IndexFile
-            | Self::TransactionFile
-            | Self::RecoveryRecord => None,
-            Self::VersionHint => Some(&VERSION_HINT),
-            Self::PendingDataset => Some(&PENDING_DATASET),
-            Self::StagedFile => Some(&STAGED_FILES),
-            Self::UnnamedFile => Some(&UNNAMED_FILES),
-            Self::AbandonedDataset => Some(&ABANDONED_DATASET),
-            Self::Unexplained => Some(&UNEXPLAINED_OBJECT),
-            Self::Beside => Some(&FOREIGN_OBJECT),
-        }
-    }
-
-    fn text(self) -> &'static str {
-        self.finding().map_or("part of the graph", |finding| finding.meaning)
-    }
-}
+const MAIN: &str = "main";
 
 /// Whether a name at the top is a directory of the graph.
 fn is_ours(top: &str) -> bool {
@@ -150,45 +30,108 @@ fn is_ours(top: &str) -> bool {
 }
 
 /// What is known of a graph, to tell its objects by.
+#[derive(Debug)]
 pub(crate) struct Tree<'a> {
-    /// The directories of the refs that were published.
+    pub(crate) census: &'a Census,
+    /// The native branches that are dead and hold versions of the lines of live ones.
+    needed: BTreeMap<NativeBranch, u64>,
+    /// The directories of the refs that live branches have published.
     refs: BTreeSet<String>,
-    /// Where records of the branch are.
-    records: String,
-    pending: &'a BTreeSet<AttemptId>,
+    /// The directories of the refs that dead incarnations owned.
+    left: BTreeSet<String>,
+    /// The attempts with records on live branches.
+    pub(crate) pending: BTreeSet<AttemptId>,
+    /// The attempts with records on dead ones.
+    pub(crate) orphans: BTreeSet<AttemptId>,
     /// The datasets on which an attempt is pending.
-    staged: &'a BTreeSet<String>,
+    pub(crate) staged: BTreeSet<String>,
     /// What the versions name; none if they were not read.
     named: Option<&'a NamedObjects>,
 }
 
 impl<'a> Tree<'a> {
-    pub(crate) fn of(
-        state: &ManifestState,
-        pending: &'a BTreeSet<AttemptId>,
-        staged: &'a BTreeSet<String>,
-        named: Option<&'a NamedObjects>,
-    ) -> Self {
+    pub(crate) fn of(census: &'a Census) -> Self {
+        Self {
+            census,
+            needed: needed_natives(census),
+            refs: BTreeSet::new(),
+            left: BTreeSet::new(),
+            pending: BTreeSet::new(),
+            orphans: BTreeSet::new(),
+            staged: BTreeSet::new(),
+            named: None,
+        }
+    }
+
+    /// The refs that a live branch sees at its head.
+    pub(crate) fn seen_at(&mut self, state: &ManifestState) {
         let live = state.base().heads.values().filter_map(TableHeadToken::live);
-        let current = live.map(|head| head.path.to_string());
-        let refs = named.map(|named| named.refs.iter().cloned());
-        let refs = current.chain(refs.into_iter().flatten()).collect();
-        let records = format!("{RECOVERY}/{}/", state.base().branch.native);
-        Self { refs, records, pending, staged, named }
+        self.refs.extend(live.map(directory_of));
+    }
+
+    /// What versions name that were read.
+    pub(crate) fn named(&mut self, named: &'a NamedObjects) {
+        self.refs.extend(named.refs.iter().cloned());
+        self.named = Some(named);
+    }
+
+    /// What dead incarnations owned. Where versions were not read, all of what a needed one owned is
+    /// taken for needed.
+    pub(crate) fn left_by(&mut self, owned: Owned) {
+        for (native, directories) in owned {
+            match self.named.is_none() && self.needed.contains_key(&native) {
+                true => self.refs.extend(directories),
+                false => self.left.extend(directories),
+            }
+        }
     }
 
     /// What the object at `path` is, and what it is listed under.
-    fn kind_of(&self, path: &str) -> (Kind, String) {
+    pub(crate) fn kind_of(&self, path: &str) -> (Kind, String) {
         let itself = |kind| (kind, path.to_owned());
         let (top, rest) = path.split_once('/').unwrap_or((path, ""));
         match top {
             _ if rest.is_empty() && is_ours(top) => itself(Kind::Unexplained),
-            MANIFEST_PATH => self.in_ref(path, MANIFEST_PATH, rest),
-            // Names in here are judged, and refused, by the barrier.
-            RECOVERY if path.starts_with(&self.records) => itself(Kind::RecoveryRecord),
+            MANIFEST_PATH => self.in_manifest(path, rest),
             TABLES => self.in_tables(path, rest),
-            RECOVERY | CONTROL => itself(Kind::Unexplained),
+            RECOVERY => self.in_recovery(path, rest),
+            CONTROL if is_name_record(path) => itself(Kind::NameRecord),
+            CONTROL => itself(Kind::Unexplained),
             _ => (Kind::Beside, top.to_owned()),
+        }
+    }
+
+    fn in_manifest(&self, path: &str, rest: &str) -> (Kind, String) {
+        let Some((native, inside)) = Inside::of(rest) else {
+            return self.in_ref(path, MANIFEST_PATH, rest);
+        };
+        let directory = format!("{MANIFEST_PATH}/tree/{native}");
+        let kind = match self.standing(native) {
+            Some(Standing::Live) => return self.in_known_ref(path, directory, inside),
+            Some(Standing::Creating) => Kind::CreatingBranch,
+            Some(Standing::NotKnown) => Kind::UndeterminedBranch,
+            Some(Standing::Dead) => Kind::ReclaimBranch,
+            None => Kind::UnknownBranch,
+        };
+        (kind, directory)
+    }
+
+    /// A dead native branch that a live one needs stands like a live one.
+    fn standing(&self, native: &str) -> Option<Standing> {
+        let is_needed = self.needed.keys().any(|needed| needed.as_str() == native);
+        if is_needed { Some(Standing::Live) } else { self.census.standing(native) }
+    }
+
+    /// Names in here are judged, and refused, by the barrier of the branch.
+    fn in_recovery(&self, path: &str, rest: &str) -> (Kind, String) {
+        let Some((native, _)) = rest.split_once('/') else {
+            return (Kind::Unexplained, path.to_owned());
+        };
+        match self.census.standing(native) {
+            _ if native == MAIN => (Kind::RecoveryRecord, path.to_owned()),
+            Some(Standing::Dead) => (Kind::OrphanRecord, format!("{RECOVERY}/{native}")),
+            Some(_) => (Kind::RecoveryRecord, path.to_owned()),
+            None => (Kind::Unexplained, path.to_owned()),
         }
     }
 
@@ -196,30 +139,76 @@ impl<'a> Tree<'a> {
         let unexplained = (Kind::Unexplained, path.to_owned());
         let Some((name, rest)) = rest.split_once('/') else { return unexplained };
         let dataset = format!("{TABLES}/{name}");
+        if let Some((name, inside)) = Inside::of(rest) {
+            return self.in_table_ref(path, &dataset, name, inside);
+        }
         if self.refs.contains(&dataset) {
             return self.in_ref(path, &dataset, rest);
         }
         let attempt = name.rsplit_once('-').and_then(|(_, attempt)| attempt.parse().ok());
-        match attempt {
-            Some(attempt) if self.pending.contains(&attempt) => (Kind::PendingDataset, dataset),
-            Some(_) => (Kind::AbandonedDataset, dataset),
-            None => unexplained,
+        let Some(attempt) = attempt else { return unexplained };
+        match self.file_needed_by_another(path) {
+            Some(kind) => (kind, dataset),
+            None if self.pending.contains(&attempt) => (Kind::PendingDataset, dataset),
+            None if self.is_left(&dataset, attempt) => (Kind::ReclaimDataset, dataset),
+            None => (Kind::AbandonedDataset, dataset),
+        }
+    }
+
+    fn in_table_ref(
+        &self,
+        path: &str,
+        dataset: &str,
+        name: &str,
+        inside: Inside<'_>,
+    ) -> (Kind, String) {
+        let directory = format!("{dataset}/tree/{name}");
+        if self.refs.contains(&directory) {
+            return self.in_known_ref(path, directory, inside);
+        }
+        let attempt = name.strip_prefix("t-").and_then(|attempt| attempt.parse().ok());
+        let Some(attempt) = attempt else { return (Kind::Unexplained, path.to_owned()) };
+        match self.file_needed_by_another(path) {
+            Some(kind) => (kind, directory),
+            None if self.pending.contains(&attempt) => (Kind::PendingRef, directory),
+            None if self.is_left(&directory, attempt) => (Kind::ReclaimRef, directory),
+            None => (Kind::AbandonedRef, directory),
+        }
+    }
+
+    fn is_left(&self, directory: &str, attempt: AttemptId) -> bool {
+        self.left.contains(directory) || self.orphans.contains(&attempt)
+    }
+
+    /// A ref shares the files of the one that it was made of, whoever owned that.
+    fn file_needed_by_another(&self, path: &str) -> Option<Kind> {
+        let is_named = self.named.is_some_and(|named| named.files.contains_key(path));
+        match is_named {
+            true if path.contains("/_deletions/") => Some(Kind::DeletionFile),
+            true => Some(Kind::DataFile),
+            false => None,
+        }
+    }
+
+    fn in_known_ref(&self, path: &str, directory: String, inside: Inside<'_>) -> (Kind, String) {
+        match inside {
+            Inside::Contents => (Kind::RefContents, directory),
+            Inside::Tree(rest) => self.in_ref(path, &directory, rest),
         }
     }
 
     /// An object of a ref that was published: a version, or something that a version names.
     fn in_ref(&self, path: &str, dataset: &str, rest: &str) -> (Kind, String) {
         let (directory, name) = rest.split_once('/').unwrap_or((rest, ""));
+        let is_file = |it: &NamedObjects| it.files.contains_key(path);
         let kind = match directory {
-            "_versions" if version_of_object(path).is_some() && dataset == MANIFEST_PATH => {
-                Kind::ManifestVersion
-            }
-            "_versions" if version_of_object(path).is_some() => Kind::TableVersion,
+            "_versions" if version_of_object(path).is_some() => match path.starts_with(TABLES) {
+                true => Kind::TableVersion,
+                false => Kind::ManifestVersion,
+            },
             "_versions" if name == HINT => Kind::VersionHint,
-            "data" => self.if_named(Kind::DataFile, dataset, |it| it.files.contains_key(path)),
-            "_deletions" => {
-                self.if_named(Kind::DeletionFile, dataset, |it| it.files.contains_key(path))
-            }
+            "data" => self.if_named(Kind::DataFile, dataset, is_file),
+            "_deletions" => self.if_named(Kind::DeletionFile, dataset, is_file),
             "_indices" => {
                 let index = name.split('/').next().unwrap_or_default();
                 let index = format!("{dataset}/_indices/{index}");
@@ -239,9 +228,10 @@ impl<'a> Tree<'a> {
     fn if_named(
         &self,
         kind: Kind,
-        dataset: &str,
+        directory: &str,
         is_named: impl Fn(&NamedObjects) -> bool,
     ) -> Kind {
+        let dataset = directory.split("/tree/").next().unwrap_or(directory);
         match self.named {
             Some(named) if !is_named(named) && self.staged.contains(dataset) => Kind::StagedFile,
             Some(named) if !is_named(named) => Kind::UnnamedFile,
@@ -250,79 +240,22 @@ impl<'a> Tree<'a> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Which of a ref's objects one is: Lance keeps them in two places.
+#[derive(Debug, Clone, Copy)]
+enum Inside<'p> {
+    /// Lance's record of the ref.
+    Contents,
+    /// Below the ref's own directory.
+    Tree(&'p str),
+}
 
-    const NAMED: &str = "tables/0000000000000001-0000000000000065-00000000000000000000000051";
-    const OTHER: &str = "tables/0000000000000001-0000000000000065-00000000000000000000000052";
-
-    struct World {
-        pending: BTreeSet<AttemptId>,
-        staged: BTreeSet<String>,
-        named: NamedObjects,
-    }
-
-    impl World {
-        fn new(pending: &[u128]) -> Self {
-            let pending = pending.iter().map(|id| AttemptId::from_u128(*id)).collect();
-            Self { pending, staged: BTreeSet::new(), named: NamedObjects::default() }
+impl<'p> Inside<'p> {
+    /// The ref's name, of an object of a dataset; none where it is of the main ref.
+    fn of(rest: &'p str) -> Option<(&'p str, Self)> {
+        if let Some(file) = rest.strip_prefix("_refs/branches/") {
+            return Some((file.strip_suffix(".json")?, Self::Contents));
         }
-
-        fn group_of(&self, path: &str) -> (Kind, String) {
-            self.tree(Some(&self.named)).kind_of(path)
-        }
-
-        fn tree<'a>(&'a self, named: Option<&'a NamedObjects>) -> Tree<'a> {
-            let (pending, staged) = (&self.pending, &self.staged);
-            let (refs, records) = ([NAMED.to_owned()].into(), "_recovery/main/".to_owned());
-            Tree { refs, records, pending, staged, named }
-        }
-    }
-
-    #[test]
-    fn what_a_version_names_is_part_of_the_graph_and_the_rest_is_residue() {
-        let mut world = World::new(&[]);
-        let file = format!("{NAMED}/data/x.lance");
-        assert_eq!(world.group_of(&file), (Kind::UnnamedFile, NAMED.to_owned()));
-        world.staged.insert(NAMED.to_owned());
-        assert_eq!(world.group_of(&file), (Kind::StagedFile, NAMED.to_owned()));
-        world.named.files.insert(file.clone(), "Person version 1".to_owned());
-        assert_eq!(world.group_of(&file), (Kind::DataFile, NAMED.to_owned()));
-        let version = "__manifest/_versions/18446744073709551614.manifest";
-        assert_eq!(world.group_of(version), (Kind::ManifestVersion, MANIFEST_PATH.to_owned()));
-    }
-
-    #[test]
-    fn where_no_version_was_read_a_file_of_a_table_is_taken_for_its_own() {
-        let world = World::new(&[]);
-        let file = format!("{NAMED}/_deletions/x.arrow");
-        assert_eq!(world.tree(None).kind_of(&file).0, Kind::DeletionFile);
-    }
-
-    #[test]
-    fn a_dataset_that_nothing_names_is_pending_or_given_up() {
-        let object = format!("{OTHER}/data/x.lance");
-        let group = |kind| (kind, OTHER.to_owned());
-        assert_eq!(World::new(&[]).group_of(&object), group(Kind::AbandonedDataset));
-        assert_eq!(World::new(&[0xa2]).group_of(&object), group(Kind::PendingDataset));
-    }
-
-    #[test]
-    fn anything_else_inside_the_graph_is_unexplained() {
-        let inside = format!("{NAMED}/_versions/d1.manifest");
-        let unknown = format!("{NAMED}/notes/x");
-        let paths = ["tables", "tables/readme", "tables/mine/data/x.lance", "_control/x"];
-        let more = ["_recovery/x.intent", "_recovery/other/x.intent", &inside, &unknown];
-        for path in paths.into_iter().chain(more) {
-            assert_eq!(World::new(&[]).group_of(path), (Kind::Unexplained, path.to_owned()));
-        }
-    }
-
-    #[test]
-    fn what_lies_beside_the_graph_is_grouped_by_its_name() {
-        for (path, name) in [("notes.txt", "notes.txt"), ("photos/1/a.jpg", "photos")] {
-            assert_eq!(World::new(&[]).group_of(path), (Kind::Beside, name.to_owned()));
-        }
+        let (name, rest) = rest.strip_prefix("tree/")?.split_once('/')?;
+        Some((name, Self::Tree(rest)))
     }
 }

@@ -1,78 +1,131 @@
-//! `verify`: everything about a graph that can be checked, past every cache, without writing. Each
-//! check adds findings; none stops the others.
+//! `verify`: everything about a graph and all of its branches that can be checked, past every cache,
+//! without writing. Each check adds findings; none stops the others.
 
+mod branches;
 mod chain;
 mod decisions;
 mod kinds;
+mod line;
 mod lineage;
 mod listing;
+mod origins;
 mod past;
 mod records;
 mod rows;
 mod versions;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use graphwrite_manifest::{History, Manifest, ManifestState};
-use graphwrite_protocol_types::{AttemptId, NativeBranch, Purpose, TableIdentity};
-use graphwrite_schema::GraphSchema;
+use graphwrite_manifest::Manifest;
+use graphwrite_protocol_types::{AttemptId, ForkPoint, NativeBranch, Purpose, TableIdentity};
 
+use crate::census::{Census, needed_natives, owned_by_the_dead};
 use crate::core::Core;
-use crate::report::{Finding, VerifyReport};
-use crate::tree::{Tree, object_groups};
+use crate::report::{Finding, Severity, VerifyReport};
+use crate::side_by_side::side_by_side;
+use crate::tree::{Objects, Tree, objects_of};
 use crate::{OpenError, ReadError};
 
-use chain::Chain;
-use decisions::Decisions;
-use lineage::Lineage;
-use past::Published;
+use branches::branch_findings;
+use line::{Line, cores, lines};
+use origins::Origins;
 use records::Records;
 use rows::Rows;
-use versions::{Named, Versions, VersionsOf, missing_files, read_versions};
 
+pub(crate) use branches::is_there;
 pub use kinds::FINDINGS;
 pub(crate) use kinds::{
-    ABANDONED_DATASET, FOREIGN_OBJECT, PENDING_DATASET, STAGED_FILES, UNEXPLAINED_OBJECT,
-    UNNAMED_FILES, VERSION_HINT,
+    ABANDONED_DATASET, ABANDONED_REF, FOREIGN_OBJECT, ORPHAN_RECORDS, PENDING_DATASET, PENDING_REF,
+    RECLAIM_PENDING, STAGED_FILES, UNEXPLAINED_OBJECT, UNKNOWN_BRANCH, UNNAMED_FILES, VERSION_HINT,
 };
 pub(crate) use listing::Listing;
 pub(crate) use versions::Named as NamedObjects;
 
+/// How often a graph is looked at whose branches are deleted while faults are found.
+const LOOKS_MAX: u32 = 4;
+const ROWS_OF_BRANCHES_AT_ONCE: usize = 2;
+
 /// Checks the graph of `core` from storage alone.
 ///
-/// What is there is looked at before the records, and the manifest is read last: what a version
-/// belongs to was armed before the version was made, and is decided in the manifest before its record
-/// goes. So a graph that is written to meanwhile is explained as well.
+/// What a branch consists of may go at any time once its name is deleted. So where there are faults and
+/// a branch was deleted meanwhile, the graph is looked at again, and a fault is one that both looks
+/// show.
 pub(crate) async fn verify(core: &Arc<Core>) -> Result<VerifyReport, ReadError> {
-    let core = afresh(core).await?;
-    let listing = Listing::of(&core.store).await?;
-    let mut records = Records::of(&core).await?;
-    let state = core.manifest.state().await?;
-    let history = state.history().await?;
-    let schema = GraphSchema::from_bytes(state.schema_canonical())?;
-    let mut findings = std::mem::take(&mut records.findings);
-    findings.extend(heads(&state, &schema));
-    let (origins, rows) = futures::join!(
-        Box::pin(Origins::of(&core, &listing, &history, &state, &schema, &records.attempts)),
-        Box::pin(Rows::of(&core, &state, &schema)),
-    );
-    let origins = origins?;
-    findings.extend(rows.findings);
-    findings.extend(origins.findings);
-    let tree = Tree::of(&state, &records.attempts, &records.paths, Some(&origins.named));
-    let (objects, unnamed) = object_groups(&tree, listing.objects());
-    findings.extend(unnamed);
-    findings.sort_by(|a, b| (b.severity, &a.place, a.code).cmp(&(a.severity, &b.place, b.code)));
-    Ok(VerifyReport {
-        tables: rows.tables,
-        rows: rows.rows,
-        commits: history.commits.len() as u64,
-        versions: origins.versions,
-        pending: records.armed,
-        objects,
-        findings,
-    })
+    let mut look = Look::over(core).await?;
+    for _ in 1..LOOKS_MAX {
+        if look.report.is_clean() || !look.is_outdated(core).await? {
+            break;
+        }
+        let before = look;
+        look = Look::over(core).await?;
+        look.keep_confirmed(&before);
+    }
+    Ok(look.report)
+}
+
+/// What one look at the graph came to, and the branches that were live.
+struct Look {
+    report: VerifyReport,
+    census: Census,
+}
+
+impl Look {
+    /// What is there is looked at first, then the names, then the records, and manifests are read last:
+    /// a branch was begun before anything of it was made; what a version belongs to was armed before
+    /// the version was made, and is decided in the manifest before its record goes. So a graph that is
+    /// written to meanwhile is explained as well.
+    async fn over(core: &Arc<Core>) -> Result<Self, ReadError> {
+        let core = afresh(core).await?;
+        let listing = Listing::of(&core.store).await?;
+        let census = Census::of(&core).await?;
+        let mut findings = branch_findings(&core, &census, &listing).await?;
+        let (cores, unreadable) = cores(&core, &census).await;
+        findings.extend(unreadable);
+        let mut records = records_of(&cores, &listing).await?;
+        findings.append(&mut records.findings);
+        let lines = lines(cores, &mut findings).await?;
+        findings.extend(lines.iter().flat_map(heads));
+        let needed = needed_natives(&census);
+        let pending = &records.attempts;
+        let origins = Origins::of(&core.store, &listing, &lines, &needed, pending);
+        let (origins, mut rows) = futures::join!(Box::pin(origins), Box::pin(rows_of(&lines)));
+        let origins = origins?;
+        findings.append(&mut rows.findings);
+        let objects = objects(&core, &listing, &census, &records, &origins).await?;
+        findings.extend(origins.findings);
+        findings.extend(objects.findings);
+        findings
+            .sort_by(|a, b| (b.severity, &a.place, a.code).cmp(&(a.severity, &b.place, b.code)));
+        let report = VerifyReport {
+            branches: lines.len() as u64,
+            tables: rows.tables,
+            rows: rows.rows,
+            commits: origins.commits,
+            versions: origins.versions,
+            pending: records.armed,
+            objects: objects.groups,
+            findings,
+        };
+        Ok(Self { report, census })
+    }
+
+    /// Whether a branch that was live is not any more.
+    async fn is_outdated(&self, core: &Core) -> Result<bool, ReadError> {
+        let now = core.names.list_all().await?;
+        Ok(self.census.living.iter().any(|living| {
+            let listing = now.names.get(&living.name);
+            listing.is_none_or(|listing| !listing.means(living.branch.token.record))
+        }))
+    }
+
+    fn keep_confirmed(&mut self, before: &Self) {
+        let seen: BTreeSet<_> =
+            before.report.findings.iter().map(|found| (found.code, &found.place)).collect();
+        self.report.findings.retain(|found| {
+            found.severity == Severity::Note || seen.contains(&(found.code, &found.place))
+        });
+    }
 }
 
 /// The same graph through a client that remembers nothing.
@@ -87,11 +140,66 @@ async fn afresh(core: &Arc<Core>) -> Result<Arc<Core>, ReadError> {
     Ok(Core::new(store, manifest, core.options.clone(), core.purpose))
 }
 
+/// The recovery records of main, and of every other branch that has any.
+async fn records_of(
+    cores: &[(Arc<Core>, Option<ForkPoint>)],
+    listing: &Listing,
+) -> Result<Records, ReadError> {
+    let mut records = Records::default();
+    for (core, fork) in cores {
+        let directory = format!("_recovery/{}/", core.branch().native);
+        if fork.is_none() || !listing.below(&directory).is_empty() {
+            records.add(Records::of(core).await?);
+        }
+    }
+    Ok(records)
+}
+
+async fn rows_of(lines: &[Line]) -> Rows {
+    let mut all = Rows::default();
+    let judged = side_by_side(lines.iter().map(Rows::of), ROWS_OF_BRANCHES_AT_ONCE).await;
+    judged.into_iter().for_each(|rows| all.add(rows));
+    all
+}
+
+async fn objects(
+    core: &Core,
+    listing: &Listing,
+    census: &Census,
+    records: &Records,
+    origins: &Origins,
+) -> Result<Objects, ReadError> {
+    let mut tree = Tree::of(census);
+    tree.named(&origins.named);
+    tree.pending = records.attempts.clone();
+    tree.staged = records.paths.clone();
+    tree.orphans = orphans(core, listing, census).await?;
+    let dead = census.dead.iter().filter(|dead| is_there(listing, dead)).collect();
+    tree.left_by(owned_by_the_dead(core, dead).await);
+    Ok(objects_of(&tree, listing.objects()))
+}
+
+/// The attempts whose records are on dead branches.
+pub(crate) async fn orphans(
+    core: &Core,
+    listing: &Listing,
+    census: &Census,
+) -> Result<BTreeSet<AttemptId>, ReadError> {
+    let mut orphans = BTreeSet::new();
+    for dead in &census.dead {
+        if !listing.below(&format!("_recovery/{}/", dead.native)).is_empty() {
+            orphans.extend(core.intents.list(&dead.native).await?.attempts.into_keys());
+        }
+    }
+    Ok(orphans)
+}
+
 /// The stamp, and the heads beside those that the schema declares. That the schema is what its hash names
 /// and that every declared type has a head was checked when the state was read.
-fn heads(state: &ManifestState, schema: &GraphSchema) -> Vec<Finding> {
+fn heads(line: &Line) -> Vec<Finding> {
+    let (state, schema) = (&line.state, &line.schema);
     let mut found = Vec::new();
-    if let Err(refused) = state.stamp().admit(Purpose::Write) {
+    if let (true, Err(refused)) = (line.is_main(), state.stamp().admit(Purpose::Write)) {
         found.push(kinds::NEWER_WRITER.at("format stamp", refused.to_string()));
     }
     let declared: BTreeSet<TableIdentity> = schema.types().iter().map(|it| it.identity).collect();
@@ -99,85 +207,7 @@ fn heads(state: &ManifestState, schema: &GraphSchema) -> Vec<Finding> {
     let is_live = |identity: &&TableIdentity| state.base().head(**identity).live().is_some();
     for identity in headed.difference(&declared).filter(is_live) {
         let message = "it has a head, but is not declared";
-        found.push(kinds::UNDECLARED_HEAD.at(identity.to_string(), message));
+        found.push(kinds::UNDECLARED_HEAD.at(line.place(identity.to_string()), message));
     }
     found
-}
-
-/// Where everything that was ever published comes from.
-#[derive(Debug, Default)]
-struct Origins {
-    named: Named,
-    versions: u64,
-    findings: Vec<Finding>,
-}
-
-impl Origins {
-    async fn of(
-        core: &Core,
-        listing: &Listing,
-        history: &History,
-        state: &ManifestState,
-        schema: &GraphSchema,
-        pending: &BTreeSet<AttemptId>,
-    ) -> Result<Self, ReadError> {
-        let mut origins = Self::default();
-        let published = Published::of(core, history, state, schema).await;
-        origins.findings.extend(published.findings);
-        let manifest = VersionsOf::manifest(state.version());
-        let manifest = origins.read(core, listing, &manifest).await;
-        let (head, newest) = (state.base().graph_head.0, state.version());
-        let lineage = Lineage { history, head, newest, slots: &manifest.slots };
-        origins.findings.extend(lineage.findings());
-        let decisions = Decisions::of(history);
-        let mut made = Made::default();
-        for facts in published.refs.values() {
-            let versions = origins.read(core, listing, &VersionsOf::of(facts)).await;
-            let slots = &versions.slots;
-            let chain = Chain { facts, slots, decisions: &decisions, pending };
-            origins.findings.extend(chain.findings());
-            made.add(facts.identity, &facts.name, &chain);
-        }
-        origins.findings.extend(made.lost(&decisions));
-        origins.findings.extend(missing_files(&core.store, listing, &origins.named).await?);
-        Ok(origins)
-    }
-
-    async fn read(&mut self, core: &Core, listing: &Listing, of: &VersionsOf) -> Versions {
-        let mut versions = read_versions(&core.store, of, listing, &mut self.named).await;
-        self.versions += versions.slots.len() as u64;
-        self.findings.append(&mut versions.findings);
-        versions
-    }
-}
-
-/// Which attempts made versions of which tables.
-#[derive(Default)]
-struct Made {
-    makers: BTreeSet<(AttemptId, TableIdentity)>,
-    /// The tables all of whose versions are there, by name.
-    whole: BTreeMap<TableIdentity, String>,
-    broken: BTreeSet<TableIdentity>,
-}
-
-impl Made {
-    fn add(&mut self, identity: TableIdentity, name: &str, chain: &Chain<'_>) {
-        self.makers.extend(chain.makers().map(|attempt| (attempt, identity)));
-        if chain.is_whole() {
-            self.whole.insert(identity, name.to_owned());
-        } else {
-            self.broken.insert(identity);
-        }
-    }
-
-    /// The commits that changed a table and left no version in it.
-    fn lost(&self, decisions: &Decisions<'_>) -> Vec<Finding> {
-        let lost = decisions.changes().filter_map(|(attempt, identity, row)| {
-            let name = self.whole.get(&identity).filter(|_| !self.broken.contains(&identity))?;
-            let is_there = self.makers.contains(&(attempt, identity));
-            let message = format!("commit {} changed it, and made no version of it", row.commit);
-            (!is_there).then(|| kinds::LOST_VERSION.at(name, message))
-        });
-        lost.collect()
-    }
 }

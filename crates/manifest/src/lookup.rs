@@ -20,6 +20,8 @@ use crate::state::ManifestState;
 /// How a branch came to be what it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct History {
+    /// The commit that the others go on from; none where they begin the line.
+    pub base: Option<CommitRow>,
     /// Every commit, oldest first.
     pub commits: Vec<CommitRow>,
     /// Every outcome, oldest first.
@@ -110,17 +112,35 @@ impl ManifestState {
         self.newest(hot, limit, OUTCOME, audit_of, |row| row.manifest_version).await
     }
 
-    /// The whole history of this branch in one scan: every commit and every outcome, each oldest first.
+    /// The whole history of this branch: every commit and every outcome, each oldest first.
     pub async fn history(&self) -> Result<History, ManifestError> {
-        let kinds = RowFilter::Any(vec![of_kind(COMMIT), of_kind(OUTCOME)]);
-        let cold = self.cold_rows(self.cold_ids(), kinds).await?;
-        let mut commits = commits_of(cold.clone());
-        let mut outcomes = outcomes_of(cold);
-        commits.extend(self.hot().commits.iter().cloned());
-        outcomes.extend(self.hot().outcomes.iter().cloned());
+        self.history_since(0).await
+    }
+
+    /// The history after manifest version `version`, and the commit that it goes on from. Older rows
+    /// are read only where they share a fragment with younger ones.
+    pub async fn history_since(&self, version: u64) -> Result<History, ManifestError> {
+        let mut commits = self.hot().commits.clone();
+        let mut outcomes = self.hot().outcomes.clone();
+        // Commits leave the hot rows oldest first, so one that is old enough ends the search.
+        let is_known = |commits: &[CommitRow]| {
+            version > 0 && commits.iter().any(|row| row.manifest_version <= version)
+        };
+        let all = RowFilter::Any(vec![of_kind(COMMIT), of_kind(OUTCOME)]);
+        for fragment in self.cold_ids().into_iter().rev() {
+            if is_known(&commits) {
+                break;
+            }
+            let cold = self.cold_rows(vec![fragment], all.clone()).await?;
+            commits.extend(commits_of(cold.clone()));
+            outcomes.extend(outcomes_of(cold));
+        }
         commits.sort_by_key(|row| row.manifest_version);
         outcomes.sort_by_key(|row| row.manifest_version);
-        Ok(History { commits, outcomes })
+        let since = commits.partition_point(|row| row.manifest_version <= version);
+        let base = commits.drain(..since).next_back();
+        outcomes.retain(|row| row.manifest_version > version);
+        Ok(History { base, commits, outcomes })
     }
 
     /// The newest rows, newest first, `limit` at most: after those in `found` the cold ones, fragment

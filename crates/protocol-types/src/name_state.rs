@@ -197,14 +197,7 @@ impl NameFacts {
     }
 
     fn unfinished(&self) -> Unfinished {
-        use PhysicalFact::{Absent, Foreign, NotAsked, Own};
-        match (self.clone, self.contents) {
-            (Foreign, _) | (_, Foreign) | (Absent, Own) => Unfinished::Damaged,
-            (NotAsked, _) | (_, NotAsked) => Unfinished::NotAsked,
-            (Absent, Absent) => Unfinished::NotStarted,
-            (Own, Absent) => Unfinished::CloneOnly,
-            (Own, Own) => Unfinished::Complete,
-        }
+        Unfinished::of(self.clone, self.contents)
     }
 
     fn wholeness(&self) -> Wholeness {
@@ -223,6 +216,20 @@ impl NameFacts {
             (Own, _) | (_, Own) => Remains::ReclaimPending,
             (NotAsked, _) | (_, NotAsked) => Remains::NotAsked,
             (Absent, Absent) => Remains::Nothing,
+        }
+    }
+}
+
+impl Unfinished {
+    /// How far a native branch of these two parts is.
+    pub fn of(clone: PhysicalFact, contents: PhysicalFact) -> Self {
+        use PhysicalFact::{Absent, Foreign, NotAsked, Own};
+        match (clone, contents) {
+            (Foreign, _) | (_, Foreign) | (Absent, Own) => Self::Damaged,
+            (NotAsked, _) | (_, NotAsked) => Self::NotAsked,
+            (Absent, Absent) => Self::NotStarted,
+            (Own, Absent) => Self::CloneOnly,
+            (Own, Own) => Self::Complete,
         }
     }
 }

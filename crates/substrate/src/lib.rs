@@ -37,7 +37,7 @@ pub use layers::{
 };
 pub use names::{
     AllNames, LookedAt, NameError, NameListing, NameLook, NameStore, NumberRecords, RecordPut,
-    look_at_unknown_graph,
+    is_name_record, look_at_unknown_graph,
 };
 pub use objects::{ObjectEntry, PutOutcome, RawObjects};
 pub use predicate::{Predicate, PredicateError, TextPosition};

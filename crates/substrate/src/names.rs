@@ -432,6 +432,14 @@ fn facts(listing: &NameListing, record: Option<&LookedAt>) -> NameFacts {
     NameFacts { begun, decided, deleted: records.deleted.is_some(), ..NameFacts::NONE }
 }
 
+/// Whether `path`, below the graph's root, is where a record of a branch name may be.
+pub fn is_name_record(path: &str) -> bool {
+    let rest = path.strip_prefix(DIRECTORY).and_then(|rest| rest.strip_prefix('/'));
+    rest.and_then(|rest| rest.split_once('/')).is_some_and(|(segment, file)| {
+        BranchName::from_escaped(segment).is_some() && parse_name(file).is_some()
+    })
+}
+
 enum Suffix {
     Begun,
     Decided,

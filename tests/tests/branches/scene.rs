@@ -7,7 +7,7 @@ use graphwrite_protocol_types::{BranchName, BranchSelector, CommitId};
 
 use crate::world::{BASE, append, create};
 
-pub(super) async fn graph() -> (Store, Graph) {
+pub(crate) async fn graph() -> (Store, Graph) {
     let store = Store::memory(&MemoryStorage::new());
     let graph = create(&store).await;
     append(&graph, BASE).await;
@@ -15,19 +15,19 @@ pub(super) async fn graph() -> (Store, Graph) {
     (store, graph)
 }
 
-pub(super) fn name(text: &str) -> BranchName {
+pub(crate) fn name(text: &str) -> BranchName {
     text.parse().expect("a name")
 }
 
-pub(super) fn selector(text: &str) -> BranchSelector {
+pub(crate) fn selector(text: &str) -> BranchSelector {
     text.parse().expect("a name")
 }
 
-pub(super) fn request(branch: &str, from: BranchFrom) -> CreateBranch {
+pub(crate) fn request(branch: &str, from: BranchFrom) -> CreateBranch {
     CreateBranch { name: name(branch), from, actor: "ada".to_owned() }
 }
 
-pub(super) async fn try_fork(
+pub(crate) async fn try_fork(
     graph: &Graph,
     branch: &str,
     from: &str,
@@ -36,20 +36,20 @@ pub(super) async fn try_fork(
 }
 
 /// Makes a branch and gives a handle on it.
-pub(super) async fn fork(graph: &Graph, branch: &str, from: &str) -> Graph {
+pub(crate) async fn fork(graph: &Graph, branch: &str, from: &str) -> Graph {
     try_fork(graph, branch, from).await.expect("a new branch");
     open(graph, branch).await
 }
 
-pub(super) async fn fork_at(graph: &Graph, branch: &str, commit: CommitId) -> Graph {
+pub(crate) async fn fork_at(graph: &Graph, branch: &str, commit: CommitId) -> Graph {
     graph.create_branch(request(branch, BranchFrom::Commit(commit))).await.expect("a new branch");
     open(graph, branch).await
 }
 
-pub(super) async fn open(graph: &Graph, branch: &str) -> Graph {
+pub(crate) async fn open(graph: &Graph, branch: &str) -> Graph {
     graph.branch(&selector(branch)).await.expect("a branch")
 }
 
-pub(super) async fn delete(graph: &Graph, branch: &str) -> Result<(), BranchError> {
+pub(crate) async fn delete(graph: &Graph, branch: &str) -> Result<(), BranchError> {
     graph.delete_branch(DeleteBranch { name: name(branch), actor: "ada".to_owned() }).await
 }

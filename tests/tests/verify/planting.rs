@@ -23,6 +23,13 @@ pub(super) struct Ground {
     pub(super) persons: String,
 }
 
+/// A graph without rows.
+pub(super) async fn without_rows() -> (Store, Graph) {
+    let store = Store::memory(&MemoryStorage::new());
+    let graph = create(&store).await;
+    (store, graph)
+}
+
 impl Ground {
     pub(super) async fn new() -> Self {
         let storage = MemoryStorage::new();
@@ -120,15 +127,25 @@ impl Ground {
         TableHandle::open(&store, &self.persons, &PhysicalRef::Main, version).await.unwrap()
     }
 
-    /// A writer beside the protocol appends the rows of `Person` once more.
-    pub(super) async fn foreign_append(&self, uuid: TxUuid) {
-        let table = self.person_table(Version::Latest).await;
-        let rows = table.scan(ScanRequest::default()).await.unwrap();
-        let (schema, rows) = (rows.schema(), rows.collect_all().await.unwrap());
-        let adds = Some(BatchStream::of(schema, rows));
-        let staged = stage_change(&table, &RowAddresses::new(), adds, uuid).await.unwrap();
-        land(&table, staged).await;
+    /// A writer beside the protocol appends the rows of a ref of a table once more.
+    pub(super) async fn foreign_append_to(&self, dataset: &str, name: &str) {
+        let (store, of) = (self.store(), PhysicalRef::Named(name.to_owned()));
+        let table = TableHandle::open(&store, dataset, &of, Version::Latest).await.unwrap();
+        append_again(&table, foreign()).await;
     }
+
+    /// The same to `Person`.
+    pub(super) async fn foreign_append(&self, uuid: TxUuid) {
+        append_again(&self.person_table(Version::Latest).await, uuid).await;
+    }
+}
+
+async fn append_again(table: &TableHandle, uuid: TxUuid) {
+    let rows = table.scan(ScanRequest::default()).await.unwrap();
+    let (schema, rows) = (rows.schema(), rows.collect_all().await.unwrap());
+    let adds = Some(BatchStream::of(schema, rows));
+    let staged = stage_change(table, &RowAddresses::new(), adds, uuid).await.unwrap();
+    land(table, staged).await;
 }
 
 pub(super) async fn land(table: &TableHandle, staged: StagedCommit) {

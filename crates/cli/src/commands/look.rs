@@ -1,7 +1,7 @@
 //! `status` and `verify`: the state of the graph, and whether it is as it should be.
 
 use graphwrite_coordinator::{
-    Finding, ObjectGroup, PendingAge, Sample, Severity, StatusReport, VerifyReport,
+    BranchCounts, Finding, ObjectGroup, PendingAge, Sample, Severity, StatusReport, VerifyReport,
 };
 
 use crate::classes::failed;
@@ -12,7 +12,10 @@ use crate::failure::Failure;
 use crate::io::Io;
 use crate::progress::Progress;
 use crate::render::write_report;
-use crate::report::{self, FindingEntry, PendingEntry, Status, TableState, Verification};
+use crate::report::{
+    self, Branches, FindingEntry, NewestBranch, PendingEntry, Status, TableState, Verification,
+    WaitingEntry,
+};
 use crate::style::Style;
 
 pub(super) async fn status(
@@ -64,8 +67,23 @@ pub(crate) fn status_report(status: &StatusReport, location: &str) -> Status {
         pending: status.pending.iter().map(pending_entry).collect(),
         blocking: status.blocking.iter().map(report::BlockingEntry::of).collect(),
         activity: status.activity.samples().iter().map(sample).collect(),
+        branches: branches(&status.branches),
+        waiting: status.waiting.iter().map(WaitingEntry::of).collect(),
+        orphan_records: status.orphans,
         tables,
     }
+}
+
+fn branches(counts: &BranchCounts) -> Branches {
+    let newest = counts.newest.iter().map(|branch| NewestBranch {
+        branch: branch.name.clone(),
+        incarnation: branch.incarnation,
+        source: branch.source.clone(),
+        head: branch.head.map(|head| head.to_string()),
+        age_ms: branch.age_ms,
+    });
+    let BranchCounts { live, creating, unusable, .. } = *counts;
+    Branches { live, creating, unusable, newest: newest.collect() }
 }
 
 fn pending_entry(pending: &PendingAge) -> PendingEntry {
@@ -95,6 +113,7 @@ pub(crate) fn verification(verified: &VerifyReport, location: &str) -> Verificat
     };
     Verification {
         clean,
+        branches: verified.branches,
         tables: verified.tables,
         rows: verified.rows,
         commits: verified.commits,

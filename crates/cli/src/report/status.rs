@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::render::{ABSENT, Block, Cell, Report, Rows, Tone};
 use crate::report::verify::{self, FindingEntry};
-use crate::report::{BlockingEntry, blocking_list};
+use crate::report::{BlockingEntry, WaitingEntry, blocking_list, waiting_list};
 
 /// One table at the head.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -43,6 +43,67 @@ pub(crate) struct Status {
     pub(crate) blocking: Vec<BlockingEntry>,
     /// What this process has done with the graph.
     pub(crate) activity: Vec<Sample>,
+    pub(crate) branches: Branches,
+    /// What deleted branches have left for maintenance.
+    pub(crate) waiting: Vec<WaitingEntry>,
+    /// Records of attempts on deleted branches.
+    pub(crate) orphan_records: u64,
+}
+
+/// The branches of the graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Branches {
+    /// Those that live, main among them.
+    pub(crate) live: u64,
+    pub(crate) creating: u64,
+    pub(crate) unusable: u64,
+    /// The newest ones, newest first.
+    pub(crate) newest: Vec<NewestBranch>,
+}
+
+/// One of the newest branches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct NewestBranch {
+    pub(crate) branch: String,
+    pub(crate) incarnation: u64,
+    pub(crate) source: String,
+    pub(crate) head: Option<String>,
+    pub(crate) age_ms: u64,
+}
+
+impl Branches {
+    fn fact(&self) -> Cell {
+        let mut said = format!("{} live", self.live);
+        for (count, what) in [(self.creating, "creating"), (self.unusable, "unusable")] {
+            if count > 0 {
+                said += &format!(", {count} {what}");
+            }
+        }
+        let tone = match (self.creating, self.unusable) {
+            (0, 0) => Tone::Good,
+            (_, 0) => Tone::Warn,
+            _ => Tone::Bad,
+        };
+        Cell::text(said).toned(tone)
+    }
+
+    fn list(&self) -> Block {
+        let row = |branch: &NewestBranch| {
+            vec![
+                Cell::text(&branch.branch),
+                Cell::number(branch.incarnation),
+                Cell::text(&branch.source),
+                Cell::optional(branch.head.as_ref()),
+                Cell::age(branch.age_ms),
+            ]
+        };
+        Block::Rows(Rows {
+            kind: "branch",
+            title: "Newest branches".to_owned(),
+            columns: vec!["branch", "inc.", "source", "head", "age"],
+            rows: self.newest.iter().map(row).collect(),
+        })
+    }
 }
 
 /// A pending intent.
@@ -74,11 +135,13 @@ impl Status {
             ("branch", Cell::text(&self.branch)),
             ("head", Cell::optional(self.head.as_ref())),
             ("manifest", Cell::number(self.manifest_version)),
+            ("branches", self.branches.fact()),
             ("tables", Cell::number(self.tables.len() as u64)),
             ("rows", Cell::number(self.rows)),
             ("pending", Cell::number(pending).toned(tone(pending > 0))),
             ("drift", Cell::number(drifted).toned(tone(drifted > 0))),
             ("garbage", Cell::number(self.garbage.len() as u64)),
+            ("orphans", Cell::number(self.orphan_records).toned(tone(self.orphan_records > 0))),
             ("oldest", age(self.pending_age_ms_max)),
         ]
     }
@@ -139,6 +202,8 @@ impl Report for Status {
         let mut blocks = vec![Block::Facts(self.facts()), self.table_list()];
         let unreadable = self.tables.iter().filter_map(|table| table.unreadable.as_ref());
         blocks.extend(unreadable.map(|why| Block::Note(format!("Unreadable: {why}"))));
+        blocks.push(self.branches.list());
+        blocks.push(waiting_list("Left by deleted branches, for maintenance", &self.waiting));
         blocks.push(verify::block("garbage", "Garbage", &self.garbage));
         blocks.push(self.pending_list());
         if !self.blocking.is_empty() {

@@ -40,6 +40,8 @@ pub(crate) struct Verification {
     pub(crate) findings: Vec<FindingEntry>,
     /// The next command, where one is worth running.
     pub(crate) next: Option<String>,
+    /// Live branches checked, main among them.
+    pub(crate) branches: u64,
 }
 
 pub(crate) fn block(kind: &'static str, title: &str, findings: &[FindingEntry]) -> Block {
@@ -66,6 +68,7 @@ impl Report for Verification {
         let (answer, tone) = if self.clean { ("clean", Tone::Good) } else { ("faults", Tone::Bad) };
         let facts = vec![
             ("answer", Cell::text(answer).toned(tone)),
+            ("branches", Cell::number(self.branches)),
             ("tables", Cell::number(self.tables)),
             ("rows", Cell::number(self.rows)),
             ("commits", Cell::number(self.commits)),

@@ -11,8 +11,9 @@ use graphwrite_protocol_types::{
 };
 
 use crate::report::{
-    CommitEntry, CommitLog, Created, FindingEntry, ObjectGroup, PendingEntry, Resolution,
-    ResolutionEntry, Sample, Status, TableChange, TableState, Verification,
+    Branches, CommitEntry, CommitLog, Created, FindingEntry, NewestBranch, ObjectGroup,
+    PendingEntry, Resolution, ResolutionEntry, Sample, Status, TableChange, TableState,
+    Verification, WaitingEntry,
 };
 
 pub(super) fn attempt(n: u128) -> AttemptId {
@@ -235,6 +236,27 @@ pub(super) fn status() -> Status {
         pending: vec![PendingEntry { attempt: attempt(1).to_string(), age_ms: Some(90_000) }],
         blocking: vec![],
         activity: vec![sample("attempts", &[], 0)],
+        branches: Branches {
+            live: 3,
+            creating: 1,
+            unusable: 0,
+            newest: vec![newest("agent/2", 60_000), newest("agent/1", 7_200_000)],
+        },
+        waiting: vec![
+            WaitingEntry { what: "native branches", count: 100, objects: 700, bytes: 1_400_000 },
+            WaitingEntry { what: "refs of tables", count: 97, objects: 388, bytes: 90_000 },
+        ],
+        orphan_records: 0,
+    }
+}
+
+fn newest(branch: &str, age_ms: u64) -> NewestBranch {
+    NewestBranch {
+        branch: branch.into(),
+        incarnation: 1,
+        source: "main".into(),
+        head: Some(commit(2).to_string()),
+        age_ms,
     }
 }
 
@@ -274,6 +296,7 @@ pub(super) fn verification(clean: bool) -> Verification {
     let severity = if clean { "note" } else { "fault" };
     Verification {
         clean,
+        branches: 3,
         tables: 3,
         rows: 14,
         commits: 2,

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphwrite_protocol_types::{
-    AttemptId, CommitId, DatasetPath, PhysicalRef, Pin, TableCommit, TableIdentity, TxUuid,
+    AttemptId, CommitId, DatasetPath, NativeBranch, PhysicalRef, Pin, TableCommit, TableIdentity,
+    TxUuid,
 };
 use graphwrite_substrate::{SlotAction, SlotRecord};
 
@@ -20,6 +21,8 @@ pub(crate) struct RefFacts {
     pub(crate) name: String,
     pub(crate) path: DatasetPath,
     pub(crate) physical_ref: PhysicalRef,
+    /// The first version: 1, or the one that the ref was made of.
+    pub(crate) first: u64,
     /// Every version that was published, each with the first commit that did; none where only the
     /// current state names it.
     pub(crate) pins: BTreeMap<(u64, TxUuid), Option<CommitId>>,
@@ -28,8 +31,25 @@ pub(crate) struct RefFacts {
 }
 
 impl RefFacts {
+    pub(crate) fn add(&mut self, other: Self) {
+        for (pin, commit) in other.pins {
+            let known = self.pins.entry(pin).or_insert(commit);
+            *known = known.or(commit);
+        }
+        self.head = self.head.take().or(other.head);
+    }
+
     pub(crate) fn newest_pin(&self) -> u64 {
         self.pins.keys().map(|(version, _)| *version).max().unwrap_or_default()
+    }
+
+    /// The attempt that made the ref: its name says it (K4).
+    pub(crate) fn maker(&self) -> Option<AttemptId> {
+        let name = match &self.physical_ref {
+            PhysicalRef::Main => self.path.as_str(),
+            PhysicalRef::Named(name) => name,
+        };
+        name.rsplit_once('-')?.1.parse().ok()
     }
 }
 
@@ -66,7 +86,8 @@ impl Chain<'_> {
 
     /// Whether every version up to the newest pin is there.
     pub(crate) fn is_whole(&self) -> bool {
-        (1..=self.facts.newest_pin()).all(|version| self.slots.contains_key(&version))
+        let mut versions = self.facts.first..=self.facts.newest_pin();
+        versions.all(|version| self.slots.contains_key(&version))
     }
 
     /// The attempts whose steps made versions of the chain.
@@ -94,13 +115,14 @@ impl Chain<'_> {
     fn content(&self, slot: &SlotRecord, before: &BTreeMap<u64, Content>) -> Content {
         let version = slot.version.version;
         let at = |version: u64| match version {
-            0 => Content::Committed,
+            version if version < self.facts.first => Content::Committed,
             version => before.get(&version).copied().unwrap_or(Content::OnTopOfGone),
         };
         let base = at(version.saturating_sub(1));
         let brought = Content::Brought(version);
-        // It brings no row, whoever made it.
-        if slot.action == SlotAction::EmptyAppend {
+        // It brings no row, whoever made it; the rows of a clone are those of a version that the branch
+        // has inherited, which is judged where it was made.
+        if slot.action == SlotAction::EmptyAppend || self.is_own_clone(slot) {
             return base;
         }
         let Some((attempt, commit)) = slot.version.tx_uuid.as_table_commit() else {
@@ -109,7 +131,7 @@ impl Chain<'_> {
         match (commit, &slot.action) {
             (TableCommit::Step { .. }, _) if self.is_committed_step(attempt, slot) => base,
             (TableCommit::Restore { .. }, SlotAction::Restore { to })
-                if *to < version && self.decisions.is_aborted(attempt) =>
+                if *to < version && self.decisions.is_aborted(attempt, self.owner()) =>
             {
                 at(*to)
             }
@@ -117,13 +139,31 @@ impl Chain<'_> {
         }
     }
 
+    /// The branch that commits to the ref: the one that its maker has committed on.
+    fn owner(&self) -> Option<&NativeBranch> {
+        self.decisions.native_of(self.facts.maker()?)
+    }
+
+    /// The first version of a ref is the clone that its maker made under the version's number.
+    fn is_own_clone(&self, slot: &SlotRecord) -> bool {
+        let PhysicalRef::Named(_) = &self.facts.physical_ref else { return false };
+        let (version, uuid) = (slot.version.version, slot.version.tx_uuid.as_str());
+        let is_makers = self.facts.maker().is_some_and(|maker| {
+            let rest = uuid.strip_prefix(&format!("{maker}-e"));
+            let effect = rest.and_then(|rest| rest.strip_suffix("-fork"));
+            effect.is_some_and(|effect| effect.parse::<u32>().is_ok())
+        });
+        version == self.facts.first && slot.action == SlotAction::Clone && is_makers
+    }
+
     /// A strict commit was staged over the version that it follows (K1), and a dataset is made by the
     /// attempt that its name carries (K4).
     fn is_committed_step(&self, attempt: AttemptId, slot: &SlotRecord) -> bool {
         let is_strict = slot.read_version + 1 == slot.version.version;
-        let is_own =
-            slot.version.version > 1 || self.facts.path.as_str().ends_with(&format!("-{attempt}"));
-        is_strict && is_own && self.decisions.has_committed_to(attempt, self.facts.identity)
+        let is_own = slot.version.version > self.facts.first
+            || self.facts.path.as_str().ends_with(&format!("-{attempt}"));
+        let identity = self.facts.identity;
+        is_strict && is_own && self.decisions.has_committed_to(attempt, identity, self.owner())
     }
 
     fn pin_findings(&self, contents: &BTreeMap<u64, Content>) -> Vec<Finding> {
@@ -185,11 +225,15 @@ impl Chain<'_> {
                 _ => None,
             })
             .collect();
+        let identity = self.facts.identity;
         let is_foreign = |slot: &&SlotRecord| {
+            if self.is_own_clone(slot) {
+                return false;
+            }
             let ours = slot.version.tx_uuid.as_table_commit();
             ours.is_none_or(|(attempt, _)| {
-                !self.decisions.is_aborted(attempt)
-                    && !self.decisions.has_committed_to(attempt, self.facts.identity)
+                !self.decisions.is_aborted(attempt, self.owner())
+                    && !self.decisions.has_committed_to(attempt, identity, self.owner())
             })
         };
         let buried = self.slots.range(..=newest).map(|(_, slot)| slot).filter(is_foreign);
@@ -201,7 +245,7 @@ impl Chain<'_> {
     fn gone(&self) -> Option<Finding> {
         let pinned = |version: &u64| self.facts.pins.keys().any(|(pin, _)| pin == version);
         let newest = self.facts.newest_pin();
-        let gone = (1..=newest).filter(|version| !self.slots.contains_key(version));
+        let gone = (self.facts.first..=newest).filter(|version| !self.slots.contains_key(version));
         let gone: Vec<u64> = gone.filter(|version| !pinned(version)).collect();
         let (first, last) = (gone.first()?, gone.last()?);
         let message = format!("{} of the versions {first} to {last} are gone", gone.len());

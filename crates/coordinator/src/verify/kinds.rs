@@ -8,6 +8,9 @@ const RESTORE: &str = "restore the object from a copy, then run `graphwrite veri
 const FOREIGN_WRITER: &str = "find what writes to the graph's files beside this tool and stop it; \
      then restore the graph from a copy made before";
 
+const BRANCH_LOST: &str =
+    "restore the object from a copy, or give the branch up: `graphwrite branch delete`";
+
 macro_rules! kinds {
     ($($name:ident = $severity:ident $code:literal: $meaning:literal; $remedy:expr)*) => {
         $(pub(crate) const $name: FindingKind = FindingKind {
@@ -116,6 +119,40 @@ kinds! {
     UNNAMED_FILES = Note "unnamed_files":
         "files that no version names, left by attempts that were given up or are being prepared";
         HARMLESS
+    PENDING_REF = Note "pending_ref":
+        "the ref of a pending attempt that writes to a table of a branch first";
+        "the next write to the branch resolves the attempt"
+    ABANDONED_REF = Note "abandoned_ref":
+        "the ref of an attempt that was given up, or of a branch that is gone";
+        HARMLESS
+    RECLAIM_PENDING = Note "reclaim_pending":
+        "left of deleted branches and of creations that were given up; no live branch needs it";
+        HARMLESS
+    ORPHAN_RECORDS = Note "orphan_records":
+        "records of attempts on a branch that was deleted; they stop nobody";
+        "nothing; `graphwrite intent resolve --full` discards them"
+    CREATING_BRANCH = Note "creating_branch":
+        "a branch is being made, or its maker died: nobody can see it yet";
+        "nothing; whoever needs the name next decides it, as `graphwrite branch create` of the name does"
+    UNUSABLE_NAME = Fault "unusable_name":
+        "the record that says what a branch name means cannot be understood or contradicts others";
+        "if a newer build wrote it, use that build; else restore it from a copy, or give the name up: \
+         `graphwrite branch delete`"
+    UNREADABLE_NAME_RECORD = Note "unreadable_name_record":
+        "a record of a branch name cannot be understood; what the name means does not hang on it";
+        HARMLESS
+    UNREADABLE_BRANCH = Fault "unreadable_branch":
+        "a live branch cannot be opened";
+        BRANCH_LOST
+    DAMAGED_BRANCH = Fault "damaged_branch":
+        "a native branch has lost one of its two parts, or holds what its making did not put there";
+        BRANCH_LOST
+    FORK_LOST = Fault "fork_lost":
+        "the version that a live branch was made of is not there, or another one has its number";
+        RESTORE
+    UNKNOWN_BRANCH = Fault "unknown_branch":
+        "a native branch that no record of a name has begun";
+        "find what makes branches of `__manifest` beside this tool and stop it; then move it away"
     VERSION_HINT = Note "version_hint":
         "a hint of another writer at the newest version; this tool never believes it";
         HARMLESS

@@ -10,13 +10,17 @@ use graphwrite_substrate::SlotRecord;
 use super::kinds;
 use crate::report::Finding;
 
-/// The rows of the history, the head that the state names, and the manifest's own versions.
+/// The rows of a line, or of the part of it that no other line has shown, the head that the state
+/// names, and the manifest's own versions.
 pub(crate) struct Lineage<'a> {
     pub(crate) history: &'a History,
     pub(crate) head: Option<CommitId>,
     /// The version of the state.
     pub(crate) newest: u64,
+    /// The versions of the part, whichever native branches hold them.
     pub(crate) slots: &'a BTreeMap<u64, SlotRecord>,
+    /// The versions at which the line went on on another native branch.
+    pub(crate) forks: &'a [u64],
 }
 
 impl Lineage<'_> {
@@ -34,8 +38,10 @@ impl Lineage<'_> {
     /// none. What was merged may be on another branch; where it is known, it is of a lower generation.
     fn line(&self) -> Vec<Finding> {
         let mut found = Vec::new();
-        let mut known: BTreeMap<CommitId, (u64, u64)> = BTreeMap::new();
-        let mut roots = 0;
+        let place = |row: &CommitRow| (row.commit, (row.manifest_version, row.position.generation));
+        let mut known: BTreeMap<CommitId, (u64, u64)> =
+            self.history.base.iter().map(place).collect();
+        let mut roots = known.len();
         for row in &self.history.commits {
             let place = row.commit.to_string();
             if known.contains_key(&row.commit) {
@@ -67,10 +73,10 @@ impl Lineage<'_> {
 
     /// The only commit without a child is the head.
     fn heads(&self) -> Option<Finding> {
-        let commits = &self.history.commits;
+        let commits = self.history.base.iter().chain(&self.history.commits);
         let parents: BTreeSet<CommitId> =
-            commits.iter().flat_map(|row| row.parents.iter().copied()).collect();
-        let childless = commits.iter().map(|row| row.commit);
+            self.history.commits.iter().flat_map(|row| row.parents.iter().copied()).collect();
+        let childless = commits.map(|row| row.commit);
         let childless: Vec<CommitId> = childless.filter(|it| !parents.contains(it)).collect();
         let head: Vec<CommitId> = self.head.into_iter().collect();
         if childless == head {
@@ -114,13 +120,20 @@ impl Lineage<'_> {
         missing.collect()
     }
 
-    /// At most one row decides an operation, and one an attempt; `rolled_back` follows `aborted`.
+    /// On how many native branches the line was before it came to `version`.
+    fn stretch_of(&self, version: u64) -> usize {
+        self.forks.iter().filter(|fork| **fork < version).count()
+    }
+
+    /// At most one row decides an operation, and one an attempt; `rolled_back` follows `aborted`. An
+    /// operation is of one incarnation, and a line goes through several.
     fn undecided_twice(&self) -> Vec<Finding> {
         let mut found = Vec::new();
         let mut operations = BTreeSet::new();
         let mut attempts: BTreeMap<AttemptId, Vec<&OutcomeKind>> = BTreeMap::new();
         for row in &self.history.outcomes {
-            let operation = (&row.operation, row.branch_record);
+            let stretch = self.stretch_of(row.manifest_version);
+            let operation = (&row.operation, row.branch_record, stretch);
             if row.decides_operation() && !operations.insert(operation) {
                 let message = "two rows decide this operation";
                 found.push(kinds::OUTCOMES.at(row.operation.as_str(), message));

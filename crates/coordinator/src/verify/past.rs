@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 use futures::future::join_all;
 use graphwrite_manifest::{CommitRow, History, ManifestError, ManifestState, PastState};
 use graphwrite_protocol_types::{CommitId, DatasetPath, LiveHead, PhysicalRef, Pin};
-use graphwrite_schema::GraphSchema;
 
 use super::chain::RefFacts;
 use super::kinds;
-use crate::core::Core;
+use super::line::Line;
 use crate::report::Finding;
 
 const OPENED_AT_ONCE: usize = 8;
@@ -23,23 +22,18 @@ pub(crate) struct Published {
 }
 
 impl Published {
-    /// What the commits of `history` published, and the current `state`.
-    pub(crate) async fn of(
-        core: &Core,
-        history: &History,
-        state: &ManifestState,
-        schema: &GraphSchema,
-    ) -> Self {
+    /// What the commits of `history`, a part of the line, published, and the current state of it.
+    pub(crate) async fn of(line: &Line, history: &History) -> Self {
         let mut published = Self::default();
         let mut gone = Vec::new();
         let mut opened = false;
         for rows in history.commits.chunks(OPENED_AT_ONCE) {
-            let states = join_all(rows.iter().map(|row| core.manifest.state_at(row))).await;
+            let states = join_all(rows.iter().map(|row| line.core.manifest.state_at(row))).await;
             for (row, past) in rows.iter().zip(states) {
                 match past {
                     Ok(PastState::Found(past)) => {
                         opened = true;
-                        published.state(&past, Some(row.commit), schema);
+                        published.state(&past, Some(row.commit), line);
                     }
                     Ok(PastState::Other { found }) => published.other(row, &found),
                     Ok(_) if opened => published.findings.push(version_gone(row)),
@@ -49,16 +43,31 @@ impl Published {
             }
         }
         published.findings.extend(removed(&gone));
-        published.state(state, None, schema);
+        published.state(&line.state, None, line);
         published
     }
 
-    fn state(&mut self, state: &ManifestState, commit: Option<CommitId>, schema: &GraphSchema) {
-        for head in state.base().heads.values() {
+    /// The same of another line: a ref that both have is one ref.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.findings.extend(other.findings);
+        for (place, facts) in other.refs {
+            match self.refs.get_mut(&place) {
+                None => {
+                    self.refs.insert(place, facts);
+                }
+                Some(known) => known.add(facts),
+            }
+        }
+    }
+
+    fn state(&mut self, state: &ManifestState, commit: Option<CommitId>, line: &Line) {
+        let inherited = state.inherited();
+        for (identity, head) in &state.base().heads {
             let Some(live) = head.live() else { continue };
-            let facts = self.facts(live, schema);
+            let facts = self.facts(live, line);
             facts.pins.entry((live.pin.version, live.pin.tx_uuid.clone())).or_insert(commit);
-            if commit.is_none() {
+            // Whose ref it is may go on.
+            if commit.is_none() && !inherited.contains(identity) {
                 facts.head = Some(live.pin.clone());
             }
         }
@@ -73,15 +82,17 @@ impl Published {
         self.findings.push(kinds::UNREADABLE_COMMIT.at(place(row), error.to_string()));
     }
 
-    fn facts(&mut self, live: &LiveHead, schema: &GraphSchema) -> &mut RefFacts {
+    fn facts(&mut self, live: &LiveHead, line: &Line) -> &mut RefFacts {
         let place = (live.path.clone(), live.physical_ref.clone());
         self.refs.entry(place).or_insert_with(|| {
-            let declared = schema.types().iter().find(|it| it.identity == live.identity);
+            let declared = line.schema.types().iter().find(|it| it.identity == live.identity);
+            let name = declared.map_or_else(|| live.path.to_string(), |it| it.name.clone());
             RefFacts {
                 identity: live.identity,
-                name: declared.map_or_else(|| live.path.to_string(), |it| it.name.clone()),
+                name: line.place(name),
                 path: live.path.clone(),
                 physical_ref: live.physical_ref.clone(),
+                first: live.ref_identifier.forked_at().max(1),
                 pins: BTreeMap::new(),
                 head: None,
             }

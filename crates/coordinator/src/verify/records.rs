@@ -10,6 +10,7 @@ use graphwrite_recovery::{BarrierReport, BlockingObject, Explanation};
 use graphwrite_substrate::{AttemptRecords, IntentError, ObjectEntry};
 
 use super::kinds;
+use super::line::place_on;
 use crate::core::Core;
 use crate::recover::probe;
 use crate::report::Finding;
@@ -28,6 +29,13 @@ pub(crate) struct Records {
 }
 
 impl Records {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.attempts.extend(other.attempts);
+        self.armed += other.armed;
+        self.paths.extend(other.paths);
+        self.findings.extend(other.findings);
+    }
+
     pub(crate) async fn of(core: &Arc<Core>) -> Result<Self, ReadError> {
         let mut records = Self::default();
         let listing = core.intents.list(&core.branch().native).await?;
@@ -36,15 +44,15 @@ impl Records {
             records.leftovers(core, *attempt, of_attempt).await?;
         }
         match probe(core).await {
-            Ok(found) => records.probed(&found),
+            Ok(found) => records.probed(core, &found),
             Err(error) => records.failed(&error),
         }
         Ok(records)
     }
 
-    fn probed(&mut self, found: &BarrierReport) {
+    fn probed(&mut self, core: &Core, found: &BarrierReport) {
         self.armed = found.pending.len() as u64;
-        found.pending.iter().for_each(|intent| self.intent(intent));
+        found.pending.iter().for_each(|intent| self.intent(core, intent));
         found.blocking.iter().for_each(|object| self.blocking(object));
     }
 
@@ -54,10 +62,12 @@ impl Records {
         self.findings.push(kinds::UNREADABLE_RECORDS.at("_recovery", message));
     }
 
-    fn intent(&mut self, intent: &Explanation) {
+    fn intent(&mut self, core: &Core, intent: &Explanation) {
         self.paths.extend(intent.effects.iter().map(|effect| effect.path.clone()));
         let message = format!("pending; the next overlapping write will {}", intent.decision);
-        self.findings.push(kinds::PENDING_INTENT.at(&intent.attempt, message));
+        let branch = core.branch();
+        let place = place_on(&branch.name, branch.native.is_main(), intent.attempt.to_string());
+        self.findings.push(kinds::PENDING_INTENT.at(place, message));
     }
 
     /// It stops every write to the branch, so it is a fault although reads go on.

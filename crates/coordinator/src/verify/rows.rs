@@ -1,15 +1,19 @@
-//! The rows that readers of the head see, against every rule of the schema. They are judged together,
-//! in the memory of a load; what does not fit goes to a temporary file.
+//! The rows that readers of a head see, against every rule of the schema. They are judged together,
+//! in the memory of a load; what does not fit goes to a temporary file. Of a branch those are judged
+//! that its own tables may have put at odds: what it has inherited was a head of its source.
+
+use std::collections::BTreeSet;
 
 use futures::TryStreamExt;
 use graphwrite_adapters::{
     InputBuilder, InputError, LoadLimits, PrepareError, Violations, check_graph,
 };
 use graphwrite_manifest::ManifestState;
-use graphwrite_protocol_types::LiveHead;
-use graphwrite_schema::GraphSchema;
+use graphwrite_protocol_types::{LiveHead, StableTableId, TableIdentity};
+use graphwrite_schema::{GraphSchema, TypeKind};
 
 use super::kinds;
+use super::line::Line;
 use crate::ReadError;
 use crate::core::Core;
 use crate::report::Finding;
@@ -27,12 +31,13 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    pub(crate) async fn of(core: &Core, state: &ManifestState, schema: &GraphSchema) -> Self {
-        let mut judged = Self::default();
+    pub(crate) async fn of(line: &Line) -> Self {
+        let (core, state, schema) = (&*line.core, &line.state, &line.schema);
+        let (mut judged, concerned) = (Self::default(), concerned(line));
         let limits = LoadLimits { tables_max: usize::MAX, ..LoadLimits::default() };
         let mut rows = InputBuilder::new(schema).with_limits(limits).with_errors_max(LISTED_MAX);
         let mut complete = true;
-        for declared in schema.types() {
+        for declared in schema.types().iter().filter(|it| concerned.contains(&it.identity.table)) {
             let head = state.base().head(declared.identity);
             let Some(live) = head.live() else { continue };
             judged.tables += 1;
@@ -44,7 +49,20 @@ impl Rows {
         }
         judged.rows = rows.rows();
         judged.together(core, state, schema, rows, complete).await;
+        judged.place(line);
         judged
+    }
+
+    fn place(&mut self, line: &Line) {
+        for finding in &mut self.findings {
+            finding.place = line.place(std::mem::take(&mut finding.place));
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.tables += other.tables;
+        self.rows += other.rows;
+        self.findings.extend(other.findings);
     }
 
     /// Without all rows the constraints between tables cannot be judged.
@@ -79,6 +97,34 @@ impl Rows {
         let unlisted = violations.total() - violations.listed().len() as u64;
         if unlisted > 0 {
             self.findings.push(kinds::CONSTRAINT.at("rows", format!("and {unlisted} more")));
+        }
+    }
+}
+
+/// All tables of main; of a branch those that it owns and all that rules between tables connect with
+/// them.
+fn concerned(line: &Line) -> BTreeSet<StableTableId> {
+    let all = line.schema.types().iter();
+    if line.is_main() {
+        return all.map(|declared| declared.identity.table).collect();
+    }
+    let inherited = line.state.inherited();
+    let is_own = |identity: TableIdentity| {
+        line.state.base().head(identity).live().is_some() && !inherited.contains(&identity)
+    };
+    let own = all.map(|declared| declared.identity).filter(|identity| is_own(*identity));
+    let mut concerned: BTreeSet<StableTableId> = own.map(|identity| identity.table).collect();
+    loop {
+        let before = concerned.len();
+        for declared in line.schema.types() {
+            let TypeKind::Edge(edge) = &declared.kind else { continue };
+            let together = [declared.identity.table, edge.from, edge.to];
+            if together.iter().any(|table| concerned.contains(table)) {
+                concerned.extend(together);
+            }
+        }
+        if concerned.len() == before {
+            return concerned;
         }
     }
 }

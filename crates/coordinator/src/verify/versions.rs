@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::{join_all, try_join_all};
 use graphwrite_manifest::MANIFEST_PATH;
-use graphwrite_protocol_types::PhysicalRef;
+use graphwrite_protocol_types::{NativeBranch, PhysicalRef};
 use graphwrite_substrate::{
     SlotRecord, Store, StoreError, SubstrateError, VersionRecord, read_version, version_of_object,
 };
@@ -29,9 +29,14 @@ pub(crate) struct VersionsOf {
 }
 
 impl VersionsOf {
-    pub(crate) fn manifest(newest: u64) -> Self {
-        let (name, path) = (MANIFEST_PATH.to_owned(), MANIFEST_PATH.to_owned());
-        Self { name, path, physical_ref: PhysicalRef::Main, newest }
+    /// A native branch of the manifest.
+    pub(crate) fn manifest(native: &NativeBranch, newest: u64) -> Self {
+        let (path, physical_ref) = (MANIFEST_PATH.to_owned(), native.physical_ref());
+        let name = match &physical_ref {
+            PhysicalRef::Main => path.clone(),
+            PhysicalRef::Named(name) => format!("{path}/tree/{name}"),
+        };
+        Self { name, path, physical_ref, newest }
     }
 
     pub(crate) fn of(facts: &RefFacts) -> Self {

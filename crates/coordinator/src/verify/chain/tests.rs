@@ -118,10 +118,12 @@ impl World {
             name: "Person".into(),
             path: path.clone(),
             physical_ref: PhysicalRef::Main,
+            first: 1,
             pins: self.pins,
             head: head.map(|(version, tx_uuid)| Pin { version, tx_uuid }),
         };
-        let decisions = Decisions::of(&self.history);
+        let mut decisions = Decisions::default();
+        decisions.add(&self.history, |_| NativeBranch::main());
         let (slots, pending) = (&self.slots, &self.pending);
         let chain = Chain { facts: &facts, slots, decisions: &decisions, pending };
         chain.findings().into_iter().map(|finding| finding.code).collect()
