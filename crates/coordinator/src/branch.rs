@@ -9,6 +9,7 @@ mod describe;
 mod error;
 mod open;
 mod plans;
+mod remains;
 mod settle;
 mod source;
 

@@ -12,6 +12,7 @@ use crate::commands::{answer, open, write::actor};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::io::Io;
+use crate::render::write_report;
 use crate::report::{BranchChanged, BranchList, BranchReport};
 use crate::style::Style;
 use crate::waiting::WaitArgs;
@@ -65,7 +66,9 @@ async fn status(args: &BranchStatusArgs, style: Style, io: &mut Io<'_>) -> Resul
     let graph = open::whole_for_reading(&args.graph).await?;
     let status = graph.branch_status(&args.name).await;
     let status = status.map_err(|error| failed(&error, &args.graph))?;
-    answer(&BranchReport::of(&status), style, io)
+    write_report(&BranchReport::of(&status), style, io.output)?;
+    // Of another name it is said what is left of it.
+    Ok(if status.state.is_live() { Exit::Done } else { Exit::Negative })
 }
 
 async fn delete(args: &BranchDeleteArgs, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {

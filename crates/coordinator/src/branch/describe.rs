@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use graphwrite_manifest::{Manifest, ManifestState, NativeFork};
 use graphwrite_protocol_types::{
-    BranchName, BranchSelector, BranchToken, CommitId, ForkPoint, LiveBranch, NameBegun, NameFacts,
-    NameState, Purpose,
+    BranchName, BranchSelector, BranchToken, CommitId, ForkPoint, LiveBranch, NameFacts, NameState,
+    OwnerRecord, Purpose,
 };
 use graphwrite_schema::GraphSchema;
 use graphwrite_substrate::{LookedAt, NameLook};
 
+use super::remains::{creating, gone};
 use super::source::manifest_of;
 use crate::BranchError;
 use crate::core::Core;
+use crate::report::Waiting;
 
 /// A branch, as its records say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,8 +63,32 @@ pub struct BranchStatus {
     pub behind: Option<u64>,
     /// Names of the types whose tables it owns, in order; the others it inherits.
     pub owned: Vec<String>,
-    /// Its pending intents.
+    /// Its pending intents; of a dead one, those that nobody can finish.
     pub pending: u64,
+    /// What there is of an incarnation that is on its way, or is left of a name that means no branch.
+    pub left: Vec<Waiting>,
+    /// Live branches that need what is left, since their lines go through it.
+    pub needed_by: Vec<String>,
+    /// Who makes one that is on its way, and how long ago it was begun, in milliseconds.
+    pub maker: Option<(OwnerRecord, u64)>,
+}
+
+impl BranchStatus {
+    /// That of an incarnation that nobody can read.
+    pub(super) fn without_head(info: BranchInfo, state: NameState) -> Self {
+        Self {
+            info,
+            state,
+            head: None,
+            ahead: 0,
+            behind: None,
+            owned: Vec::new(),
+            pending: 0,
+            left: Vec::new(),
+            needed_by: Vec::new(),
+            maker: None,
+        }
+    }
 }
 
 impl BranchInfo {
@@ -122,10 +148,12 @@ pub(crate) async fn describe(
                 core.names.look(name).await.map_err(|error| BranchError::of_names(error, name))?;
             super::clear::usable(&look)?;
             if let Some(begun) = look.begun() {
-                return creating(core, begun, &look.facts).await;
+                return creating(core, begun, &look).await;
             }
-            let live =
-                look.live().ok_or_else(|| BranchError::NoSuchBranch { name: selector.clone() })?;
+            let Some(live) = look.live() else {
+                let gone = Box::pin(gone(core, name, &look)).await?;
+                return gone.ok_or_else(|| BranchError::NoSuchBranch { name: selector.clone() });
+            };
             let whole = wholeness(core, &look, &live).await?;
             let env = Arc::clone(&core.options.env);
             let opened = Manifest::open_branch(&core.store, env, &live, Purpose::Read);
@@ -133,25 +161,6 @@ pub(crate) async fn describe(
             status(core, BranchInfo::of(live), whole, &state).await
         }
     }
-}
-
-/// An incarnation on its way, and how far it has come: it has no head before it is decided.
-async fn creating(
-    core: &Core,
-    begun: &NameBegun,
-    facts: &NameFacts,
-) -> Result<BranchStatus, BranchError> {
-    let probe = NativeFork::of_begun(begun).probe(&core.store).await?;
-    let facts = NameFacts { clone: probe.clone, contents: probe.contents, ..*facts };
-    Ok(BranchStatus {
-        info: BranchInfo::new(begun.token(), Some(&begun.fork)),
-        state: facts.state(),
-        head: None,
-        ahead: 0,
-        behind: None,
-        owned: Vec::new(),
-        pending: 0,
-    })
 }
 
 async fn wholeness(
@@ -190,7 +199,8 @@ async fn status(
     let pending =
         listing.attempts.values().filter(|records| records.intent.is_some()).count() as u64;
     let head = state.base().graph_head.0;
-    Ok(BranchStatus { info, state: state_of_name, head, ahead, behind, owned, pending })
+    let without = BranchStatus::without_head(info, state_of_name);
+    Ok(BranchStatus { head, ahead, behind, owned, pending, ..without })
 }
 
 /// What the source has since; nothing is said of a source that was deleted.
