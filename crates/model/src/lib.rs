@@ -7,16 +7,18 @@
 //! `graphwrite_protocol_types`, the meaning of a branch name from `NameFacts`. What is modelled is the
 //! storage, the order of reads and durable operations, and whoever performs them.
 //!
-//! Three models:
+//! Four models:
 //!
 //! * `write`: a graph write with all its attempts, recovery, and an environment;
 //! * `names`: the create-only records of a branch name;
+//! * `fork`: branches made of a head and of a commit, beside deletes and maintenance;
 //! * `cleanup`: the handshake between maintenance and those who make old versions reachable.
 //!
 //! Each is played with all rules kept, in which case every property must hold in every state that can
 //! be reached, and with one rule left out, in which case a property must fail.
 
 mod cleanup;
+mod fork;
 mod job;
 mod names;
 mod pool;
@@ -29,7 +31,12 @@ pub use report::{Shown, header, is_as_expected, row, title_of_defects};
 
 /// Every exploration: the configurations, then the planted defects.
 pub fn jobs() -> Vec<Job> {
-    let sound = [write::configurations(), names::configurations(), cleanup::configurations()];
-    let defects = [write::defects(), names::defects(), cleanup::defects()];
+    let sound = [
+        write::configurations(),
+        names::configurations(),
+        cleanup::configurations(),
+        fork::configurations(),
+    ];
+    let defects = [write::defects(), names::defects(), cleanup::defects(), fork::defects()];
     sound.into_iter().chain(defects).flatten().collect()
 }
