@@ -39,9 +39,9 @@ pub use input::{
 };
 pub use load::{LoadAdapter, LoadMode, UnknownMode};
 pub use merge::{
-    ConflictCounts, ConflictKind, Discovery, MergeCounts, MergeError, MergeOptions, MergeRoute,
-    MergeStrategy, MergeTables, MergedTable, RowConflict, RowConflicts, RowFate, judge,
-    merge_table,
+    ConflictCounts, ConflictKind, ConstraintConflict, ConstraintKind, Discovery, MergeCounts,
+    MergeError, MergeOptions, MergeRoute, MergeStrategy, MergeTables, MergedConstraints,
+    MergedTable, RowConflict, RowConflicts, RowFate, check_merged, judge, merge_table,
 };
 pub use mutation::{
     MutationAdapter, MutationBuilder, MutationInput, OnReferenced, mutation_digest,

@@ -4,6 +4,7 @@
 
 mod candidates;
 mod conflict;
+mod constraints;
 mod cursor;
 mod discovery;
 mod gather;
@@ -15,6 +16,7 @@ mod table;
 mod tests;
 
 pub use conflict::{ConflictCounts, RowConflict, RowConflicts};
+pub use constraints::{ConstraintConflict, ConstraintKind, MergedConstraints, check_merged};
 pub use discovery::{Discovery, MergeRoute, MergeTables, merge_table};
 pub use rule::{ConflictKind, MergeStrategy, RowFate, judge};
 pub use table::{MergeCounts, MergeError, MergeOptions, MergedTable};

@@ -50,6 +50,13 @@ pub enum Place {
     },
     /// A source without lines as a whole, for faults of its columns.
     Source(SourceName),
+    /// A row that a merge takes over from its source.
+    Merged {
+        /// The table's name.
+        table: String,
+        /// The row's key; none for rows that the merge removes, since the source has deleted them.
+        key: Option<String>,
+    },
 }
 
 /// A source of rows, as messages call it. Sources are ordered as they were read.
@@ -83,6 +90,8 @@ impl fmt::Display for Place {
             Self::SourceLine { source, line } => write!(f, "{source}, line {line}"),
             Self::SourceRow { source, row } => write!(f, "{source}, row {row}"),
             Self::Source(source) => write!(f, "the columns of {source}"),
+            Self::Merged { table, key: Some(key) } => write!(f, "{table} `{key}` of the source"),
+            Self::Merged { table, key: None } => write!(f, "rows of {table} deleted by the source"),
         }
     }
 }

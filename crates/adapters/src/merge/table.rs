@@ -185,7 +185,7 @@ impl<'a> TableMerge<'a> {
             }
         }
         let Gathered { parts, mut changes, .. } = self.gathered;
-        changes.reasons = vec![Place::Table(self.def.name.clone())];
+        changes.reasons = vec![Place::Merged { table: self.def.name.clone(), key: None }];
         let input = TableInput::of(self.def, parts, self.options.bytes_max / 4);
         let (counts, conflicts) = (self.counts, self.conflicts);
         Ok(MergedTable { counts, conflicts, input, changes, discovery })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
-use graphwrite_schema::TypeDef;
+use graphwrite_schema::{GraphSchema, TypeDef};
 use graphwrite_substrate::ROW_ADDRESS;
 
 use crate::change::addresses;
@@ -26,6 +26,11 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn new(name: &'static str) -> Self {
         Self { schema: TestSchema::new(), name }
+    }
+
+    /// The type of a graph.
+    pub(super) fn of(schema: &GraphSchema, name: &'static str) -> Self {
+        Self { schema: TestSchema { schema: schema.clone() }, name }
     }
 
     pub(super) fn def(&self) -> &TypeDef {

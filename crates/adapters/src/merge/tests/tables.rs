@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::SchemaRef;
@@ -25,6 +26,14 @@ impl Tables {
     pub(super) fn new(name: &'static str) -> Self {
         let store = Store::memory(&MemoryStorage::new());
         Self { store, table: Table::new(name), next: 1 }
+    }
+
+    /// Over a table of a graph.
+    pub(super) fn of(store: &Store, table: Table) -> Self {
+        // Far from the attempts of the graph's own writers, and of each other.
+        static WORLDS: AtomicU64 = AtomicU64::new(1);
+        let first = u128::from(WORLDS.fetch_add(1, Ordering::Relaxed)) << 100;
+        Self { store: store.clone(), table, next: first }
     }
 
     fn attempt(&mut self) -> AttemptId {
