@@ -3,6 +3,8 @@
 //! failpoints, and in one file how a record is coded.
 
 mod bad_input;
+mod branch_codes;
+mod branch_race;
 mod catalogue;
 mod constraint_race;
 mod damage;

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use graphwrite_protocol_types::Failpoint;
 
+use super::branch_race;
 use super::death::{self, AT_ONCE, Left, rows_with};
 use super::program::{Paused, Run};
 use super::site::{Site, addition, all, base, company, knows, other_addition, person, works_at};
@@ -196,7 +197,8 @@ fn an_init_that_was_parked_finds_what_others_have_made_or_has_made_what_they_use
 #[test]
 fn a_process_is_parked_at_every_failpoint_of_the_catalogue() {
     let recoveries = RECOVERIES.iter().map(|(_, second, _)| *second);
-    let faults = LOADS.iter().chain(INITS).copied().chain(recoveries);
+    let creations = branch_race::POINTS;
+    let faults = LOADS.iter().chain(INITS).chain(&creations).copied().chain(recoveries);
     let parked_at: BTreeSet<&str> =
         faults.map(|fault| fault.split_once('@').map_or(fault, |(name, _)| name)).collect();
     let catalogue: BTreeSet<&str> = Failpoint::ALL.iter().map(|point| point.name()).collect();
