@@ -1,5 +1,6 @@
 //! Branches of the whole graph: isolated, cheap, and never acknowledged into nothing.
 
+mod held;
 mod isolation;
 mod left;
 mod opening;
