@@ -6,7 +6,7 @@ use graphwrite_coordinator::{
 };
 use graphwrite_protocol_types::{BranchName, BranchSelector};
 
-use super::scene::{Budget, COLD, EDGE, INSERT, Scene, THREE, UPSERT, person};
+use super::scene::{BARRIER, Budget, COLD, EDGE, INSERT, Scene, THREE, UPSERT, person};
 use super::table::{Cost, Costs};
 use crate::world::own_process;
 
@@ -40,7 +40,7 @@ async fn of_three_tables() -> Vec<Cost> {
     costs.push(scene.status("parent", "branch status: a branch").await);
     costs.push(scene.cold_on("parent").await);
     let branch = scene.graph.branch(&selector("new2")).await.unwrap();
-    costs.push(scene.delete("branch delete", "new1").await);
+    costs.extend(scene.delete("new1").await);
     let scene = scene.on(branch);
     costs.push(scene.create(OF_UNWRITTEN, None, head_of("new2")).await);
     costs.extend(scene.on_a_branch().await);
@@ -57,11 +57,12 @@ async fn at_size(tables: usize, branches: usize) -> Vec<Cost> {
             remove(&scene.graph, &name).await;
         }
     }
-    let mut costs = vec![
-        scene.create("branch create: from the head of main", CREATE, head_of("main")).await,
-        scene.delete("branch delete", "new0").await,
-        scene.create("branch create: a name that was deleted", CREATE, head_of("main")).await,
-    ];
+    scene.graph.settled().await;
+    let of_main = "branch create: from the head of main";
+    let mut costs = vec![scene.create(of_main, CREATE, head_of("main")).await];
+    costs.extend(scene.delete("new0").await);
+    let again = "branch create: a name that was deleted";
+    costs.push(scene.create(again, CREATE, head_of("main")).await);
     let branch = scene.graph.branch(&selector("b0")).await.unwrap();
     let scene = scene.on(branch);
     let insert =
@@ -95,12 +96,16 @@ impl Scene {
         self.settled(cost).await
     }
 
-    async fn delete(&self, what: &'static str, branch: &str) -> Cost {
+    /// The deletion until its answer, and what goes on behind it.
+    async fn delete(&self, branch: &str) -> [Cost; 2] {
         let (name, actor) = (name(branch), "ada".to_owned());
         let deletion = self.graph.delete_branch(DeleteBranch { name, actor });
-        let (cost, deleted) = self.meter.cost(what, DELETE, 0, deletion).await;
+        let (cost, deleted) = self.meter.cost("branch delete", DELETE, 0, deletion).await;
         deleted.unwrap();
-        self.settled(cost).await
+        let answered = Cost { requests: self.meter.taken(), ..cost };
+        let (what, waves, budget) = (BEHIND, Vec::new(), None);
+        let behind = Cost { what, waves, budget, ..answered.clone() };
+        [answered, self.settled(behind).await]
     }
 
     async fn list(&self) -> Cost {
@@ -148,6 +153,7 @@ impl Scene {
         self.write("first company", None, &first).await;
         let upsert = "load on a branch: upsert touching 3 tables";
         costs.push(self.load(upsert, beside_main(UPSERT), LoadMode::Upsert, &THREE).await);
+        costs.push(self.recover("barrier with nothing pending", BARRIER).await);
         let what = "snapshot of a branch";
         let (cost, snapshot) = self.meter.cost(what, Some((3, 2)), 0, self.graph.snapshot()).await;
         snapshot.unwrap();
@@ -182,6 +188,8 @@ const OF_OWN: &str = "branch create: from the head of the branch that the handle
 const OF_UNWRITTEN: &str = "branch create: the same, before the branch has a commit of its own";
 const ELSEWHERE: &str = "branch create: from the head of another branch, which is opened for it";
 const OF_COMMIT: &str = "branch create: from an older commit";
+
+const BEHIND: &str = "branch delete: behind its answer, a look for intents that it had";
 
 const CREATE: Budget = Some((14, 10));
 const DELETE: Budget = Some((3, 3));

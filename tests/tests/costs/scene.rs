@@ -147,7 +147,9 @@ impl Scene {
         );
         costs.extend(self.mutations().await);
         costs.extend(self.answers().await);
-        costs.push(self.barrier().await);
+        let what =
+            "recovery with nothing pending: a barrier, and a look for what deleted branches left";
+        costs.push(self.recover(what, None).await);
         costs.push(self.snapshot().await);
         costs.push(self.cold().await);
         costs
@@ -254,11 +256,12 @@ impl Scene {
         }
     }
 
-    async fn barrier(&self) -> Cost {
+    /// On a branch this is the barrier of a write and nothing else. On main it also looks for what deleted
+    /// branches have left.
+    pub(super) async fn recover(&self, what: &'static str, budget: Budget) -> Cost {
         let request =
             RecoverRequest { attempt: None, mode: RecoverMode::Full, owner_is_dead: false };
-        let what = "barrier with nothing pending";
-        let (cost, report) = self.meter.cost(what, BARRIER, 0, self.graph.recover(request)).await;
+        let (cost, report) = self.meter.cost(what, budget, 0, self.graph.recover(request)).await;
         assert!(report.unwrap().pending.is_empty());
         self.settled(cost).await
     }
@@ -281,6 +284,11 @@ impl Scene {
 }
 
 impl Meter {
+    /// What has been asked since the last time.
+    pub(super) fn taken(&self) -> RequestCounts {
+        self.counter.take()
+    }
+
     /// Performs an operation while the storage holds, until its answer.
     pub(super) async fn cost<T>(
         &self,
@@ -325,4 +333,4 @@ pub(super) const UPSERT: Budget = Some((40, 13));
 pub(super) const EDGE: Budget = Some((28, 13));
 pub(super) const COLD: Budget = Some((7, 5));
 const PUBLISH: Budget = Some((5, 4));
-const BARRIER: Budget = Some((1, 1));
+pub(super) const BARRIER: Budget = Some((1, 1));
