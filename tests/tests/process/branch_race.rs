@@ -242,7 +242,8 @@ deletes! {
 fn looks_without_deciding(site: &Site, name: &str) -> Value {
     let before = site.files();
     assert_eq!(site.standing(name), Some(("creating".to_owned(), 1)));
-    let status = site.branch("status", name, &[]).exits(0).json();
+    // There is no such branch yet.
+    let status = site.branch("status", name, &[]).exits(1).json();
     assert_eq!(site.load_with(&[], &["--branch", name]).error_code(), "no_such_branch");
     assert_eq!(site.files(), before);
     status
