@@ -2,18 +2,23 @@
 
 mod blind;
 mod cells;
+pub(crate) mod control;
 mod deep;
+mod forked;
 mod harness;
+mod incarnations;
 mod init;
 pub(crate) mod log;
 mod matrix;
 mod memo;
 pub(crate) mod mutations;
+pub(crate) mod on_branch;
 pub(crate) mod paused;
 mod pending;
 mod place;
 mod protocol;
 mod readers;
+pub(crate) mod refs;
 mod registry;
 mod report;
 mod resend;

@@ -11,6 +11,7 @@ use graphwrite_coordinator::{
 use graphwrite_protocol_types::{Answer, AttemptId, CommitId, Receipt, WriteOutcome};
 use serde_json::Value;
 
+use crate::ground::Ground;
 use crate::world::{input, own_process, rows};
 
 /// Rows by type, as a reader sees them.
@@ -84,7 +85,7 @@ impl Reference {
         assert_eq!(*seen, self.rows());
     }
 
-    fn rows(&self) -> Rows {
+    pub(crate) fn rows(&self) -> Rows {
         let mut rows = Rows::new();
         for ((table, _), row) in &self.0 {
             rows.entry(table.clone()).or_default().push(row.clone());
@@ -254,7 +255,18 @@ pub(crate) async fn judge(
     heard: &Heard,
     warm: &[&Graph],
 ) -> Result<Verdict, Complaint> {
-    let fresh = open_impatient(store).await;
+    judge_on(&Ground::default(), store, case, heard, warm).await
+}
+
+/// The same on any branch; `warm` are handles on it.
+pub(crate) async fn judge_on(
+    ground: &Ground,
+    store: &Store,
+    case: &Case,
+    heard: &Heard,
+    warm: &[&Graph],
+) -> Result<Verdict, Complaint> {
+    let fresh = ground.fresh(store).await;
     let was_after = which(&fresh, &case.before, &case.after).await?;
     let aftermath = situation(&fresh, was_after).await;
     check_commits(&fresh, case.commits, was_after).await?;
@@ -262,7 +274,7 @@ pub(crate) async fn judge(
     let foretold = foretold(&fresh).await;
     next_write(&fresh, case).await?;
     let (before, after) = (case.before.with(&case.next), case.after.with(&case.next));
-    let newest = open_impatient(store).await;
+    let newest = ground.fresh(store).await;
     let is_after = which(&newest, &before, &after).await?;
     check_answer(&newest, heard, is_after).await?;
     if was_after && !is_after {
@@ -271,10 +283,15 @@ pub(crate) async fn judge(
     let commits = case.commits + usize::from(is_after) + 1;
     check_commits(&newest, commits - 1, true).await?;
     check_foretold(&newest, &foretold).await?;
-    check_residue(store).await?;
+    check_residue(store, &newest).await?;
     let handles: Vec<_> = warm.iter().copied().chain([&fresh]).collect();
     check_agreement(&handles, if is_after { &after } else { &before }).await?;
-    check_settled(&newest).await?;
+    ground.check_beside(store).await?;
+    if ground.is_plain() {
+        check_settled(&newest).await?;
+    } else {
+        check_faults(&newest).await?;
+    }
     let state = if is_after { after } else { before };
     Ok(Verdict { is_after, aftermath, state, commits })
 }
@@ -362,8 +379,9 @@ async fn check_foretold(
     }
 }
 
-async fn check_residue(store: &Store) -> Result<(), Complaint> {
-    let left = store.list("_recovery").await.expect("a listing");
+async fn check_residue(store: &Store, graph: &Graph) -> Result<(), Complaint> {
+    let records = format!("_recovery/{}", graph.on_branch().native);
+    let left = store.list(&records).await.expect("a listing");
     if left.is_empty() { Ok(()) } else { Err(Promise::NothingPending.broken(left)) }
 }
 

@@ -14,6 +14,7 @@ mod costs;
 mod crash;
 mod damaged;
 mod defects;
+mod ground;
 mod holds;
 mod hooks;
 mod judge;

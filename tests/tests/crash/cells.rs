@@ -265,7 +265,10 @@ pub(super) async fn warm(scene: &Scene, store: &Store) -> Option<Graph> {
     if scene.is_creation() {
         return None;
     }
-    let warm = reopen(store).await;
+    let warm = match scene.is_control() {
+        true => reopen(store).await,
+        false => scene.stage.scenario.open(store.reopened()).await,
+    };
     seen_by(&warm).await;
     Some(warm)
 }

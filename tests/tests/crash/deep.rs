@@ -6,16 +6,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::StreamExt;
-use graphwrite_coordinator::{BarrierOutcome, Graph, MemoryStorage, Store};
-use graphwrite_substrate::Fault;
+use graphwrite_coordinator::{BarrierOutcome, MemoryStorage, Store};
+use graphwrite_substrate::{Fault, Operation};
 
 use super::cells::{Aftermath, CELLS_AT_ONCE, Fate, Instants, assert_fired, guarded, meets};
-use super::log;
+use super::log::{self, is_delete};
 use super::memo::{Memo, State};
 use super::pending::full;
 use super::place::Place;
+use super::refs::ref_of;
 use super::report::{Row, Wanted};
 use super::subject::{Said, Scene};
+use crate::ground::open_on;
 use crate::judge::{Complaint, Promise, Verdict, impatient};
 
 pub(super) async fn run(
@@ -39,7 +41,14 @@ pub(super) async fn run(
     }
 }
 
-/// An undisturbed recovery: its operations, and what is left after so many of them.
+/// Whether nobody can see that it has happened: a file goes from a ref that has no version any more.
+fn is_mute(operation: &Operation) -> bool {
+    is_delete(operation)
+        && ref_of(&operation.path).is_some()
+        && !["/_versions/", "/_refs/"].iter().any(|part| operation.path.contains(part))
+}
+
+/// An undisturbed recovery: its operations that tell, and what is left after each of them.
 struct Recovery {
     places: Vec<Place>,
     left: Vec<MemoryStorage>,
@@ -48,15 +57,18 @@ struct Recovery {
 async fn recovery(scene: &Scene, crashed: &MemoryStorage) -> Result<Recovery, Complaint> {
     let storage = crashed.fork();
     let (client, faults, instants) = Instants::of(&storage);
-    let graph = Graph::open(client, impatient()).await.expect("a graph");
+    let graph = open_on(scene.branch(), client, impatient()).await;
     let report = Box::pin(graph.recover(full())).await;
     let is_clean = report.as_ref().is_ok_and(|it| it.outcome == BarrierOutcome::Clean);
     if !is_clean || !graph.pending_intents().await.expect("a listing").is_empty() {
         return Err(Promise::NothingPending.broken(report));
     }
     log::recovery(scene, &faults.log())?;
-    let places = scene.names.places(&faults.log());
-    Ok(Recovery { places, left: instants.take(&storage) })
+    let (log, left) = (faults.log(), instants.take(&storage));
+    let steps = scene.names.places(&log).into_iter().zip(left.into_iter().skip(1));
+    let telling = steps.zip(log.operations()).filter(|(_, operation)| !is_mute(operation));
+    let (places, left) = telling.map(|(step, _)| step).unzip();
+    Ok(Recovery { places, left })
 }
 
 fn id(crashed: &Aftermath, place: &Place, fate: Fate) -> String {
@@ -71,7 +83,7 @@ async fn died(
     memo: &Memo,
     row: &mut Row,
 ) {
-    let states = recovered.places.iter().zip(recovered.left.iter().skip(1));
+    let states = recovered.places.iter().zip(&recovered.left);
     let states = states
         .map(|(place, left)| State { id: id(crashed, place, Fate::Dead), storage: left.clone() });
     let states = states.filter(|it| wanted.concerns(&it.id)).collect();
@@ -107,7 +119,7 @@ async fn late_cell(
 ) -> Result<Verdict, Complaint> {
     let store = Store::memory(&crashed.fork());
     let (client, faults) = store.faulty(meets(scene.names.picks(place), Fault::LateDead));
-    let graph = Graph::open(client, impatient()).await.expect("a graph");
+    let graph = open_on(scene.branch(), client, impatient()).await;
     let _ = Box::pin(graph.recover(full())).await;
     assert_fired(&faults, Fault::LateDead);
     let verdict = scene.judged(&store, &Said::Nothing, None, &[]).await?;

@@ -8,6 +8,10 @@ use graphwrite_coordinator::{MemoryStorage, RecoverMode, Store};
 use graphwrite_substrate::{Fault, Operation, OperationKind, OperationLog};
 
 use super::pending::Pending;
+use super::refs::{
+    check_control, check_creation_of_branch, check_removal, check_source, check_write_on_branch,
+    ref_of,
+};
 use super::subject::{Act, Scene};
 use crate::judge::{Complaint, Promise};
 
@@ -19,14 +23,17 @@ pub(super) fn undisturbed(scene: &Scene, log: &OperationLog) -> Result<(), Compl
     let tables = scene.stage.scenario.tables.len();
     let checked = match scene.subject.act {
         Act::Create => check_creation(log),
+        Act::Write if scene.is_on_branch() => check_write_on_branch(log, tables, &scene.existing),
         Act::Write => check_write(log, tables, &scene.existing),
+        Act::Fork(..) => check_creation_of_branch(log, &scene.existing),
+        Act::Remove(_) => check_removal(log),
         Act::Seal => check_seal(log, scene.subject.pending),
         Act::Recover(RecoverMode::RollForward) => check_roll_forward(log, scene.subject.pending),
         Act::Recover(RecoverMode::Full) | Act::Resolve => {
             check_recovery(log, scene.subject.pending, &scene.existing)
         }
     };
-    checked.and_then(|()| check_any(log, &scene.existing)).map_err(|why| complaint(why, log))
+    checked.and_then(|()| check_scene(log, scene)).map_err(|why| complaint(why, log))
 }
 
 /// Checks the log of a run that was disturbed: what no disturbance excuses.
@@ -34,7 +41,7 @@ pub(super) fn disturbed(scene: &Scene, log: &OperationLog) -> Result<(), Complai
     let alone = match scene.subject.act {
         Act::Write => check_retirements(log),
         Act::Recover(_) | Act::Resolve => check_disturbed_recovery(log, scene.subject.pending),
-        Act::Create | Act::Seal => Ok(()),
+        Act::Create | Act::Seal | Act::Fork(..) | Act::Remove(_) => Ok(()),
     };
     alone.map_err(|why| complaint(why, log))?;
     beside_others(scene, log)
@@ -45,14 +52,22 @@ pub(super) fn beside_others(scene: &Scene, log: &OperationLog) -> Result<(), Com
     let checked = match scene.subject.act {
         Act::Create | Act::Seal => inside(log, "__manifest/"),
         Act::Write => check_arming(log),
+        Act::Fork(..) | Act::Remove(_) => check_control(log, &scene.existing),
         Act::Recover(_) | Act::Resolve => Ok(()),
     };
-    checked.and_then(|()| check_any(log, &scene.existing)).map_err(|why| complaint(why, log))
+    checked.and_then(|()| check_scene(log, scene)).map_err(|why| complaint(why, log))
 }
 
 /// Checks the log of a recovery whose beginning is not known.
 pub(super) fn recovery(scene: &Scene, log: &OperationLog) -> Result<(), Complaint> {
-    check_any(log, &scene.existing).map_err(|why| complaint(why, log))
+    check_scene(log, scene).map_err(|why| complaint(why, log))
+}
+
+fn check_scene(log: &OperationLog, scene: &Scene) -> Result<(), Broken> {
+    if scene.is_on_branch() {
+        check_source(log, &scene.existing)?;
+    }
+    check_any(log, &scene.existing)
 }
 
 fn complaint(why: Broken, log: &OperationLog) -> Complaint {
@@ -77,7 +92,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-fn is_delete(operation: &Operation) -> bool {
+pub(super) fn is_delete(operation: &Operation) -> bool {
     operation.kind == OperationKind::Delete
 }
 
@@ -106,7 +121,7 @@ pub(crate) fn is_manifest_commit(operation: &Operation) -> bool {
     is_commit_below(operation, "__manifest/")
 }
 
-fn dataset_of(path: &str) -> Option<&str> {
+pub(super) fn dataset_of(path: &str) -> Option<&str> {
     path.strip_prefix("tables/")?.split('/').next()
 }
 
@@ -116,11 +131,21 @@ pub(crate) async fn datasets(storage: &MemoryStorage) -> BTreeSet<String> {
     objects.iter().filter_map(|it| dataset_of(&it.path)).map(str::to_owned).collect()
 }
 
+/// The datasets, and the refs in them and in the manifest.
+pub(crate) async fn known(storage: &MemoryStorage) -> BTreeSet<String> {
+    let objects = Store::memory(storage).list("").await.expect("a listing");
+    let refs = objects.iter().filter_map(|it| ref_of(&it.path));
+    refs.chain(datasets(storage).await).collect()
+}
+
 /// What holds for everybody, whatever goes wrong.
 fn check_any(log: &OperationLog, existing: &BTreeSet<String>) -> Result<(), Broken> {
     let is_lost = |it: &Operation| {
-        let of_table = dataset_of(&it.path).is_some_and(|dataset| existing.contains(dataset));
-        is_delete(it) && of_table && !is_own_draft(log, it)
+        let is_known = match ref_of(&it.path) {
+            Some(of_ref) => existing.contains(&of_ref),
+            None => dataset_of(&it.path).is_some_and(|dataset| existing.contains(dataset)),
+        };
+        is_delete(it) && is_known && !is_own_draft(log, it)
     };
     let is_foreign = |it: &Operation| {
         let is_record = it.path.starts_with("_recovery/") || it.path.starts_with("tables/");
@@ -142,7 +167,8 @@ fn check_any(log: &OperationLog, existing: &BTreeSet<String>) -> Result<(), Brok
 /// Whether the operation writes a record or a version in a way that may replace another one.
 fn may_replace(operation: &Operation) -> bool {
     let path = &operation.path;
-    let is_decision = path.starts_with("_recovery/") || path.contains("/_versions/");
+    let is_decision = ["_recovery/", "_control/"].iter().any(|it| path.starts_with(it))
+        || ["/_versions/", "/_refs/"].iter().any(|it| path.contains(it));
     let is_exclusive = matches!(
         operation.kind,
         OperationKind::PutIfAbsent
@@ -276,7 +302,9 @@ fn check_recovery(
     existing: &BTreeSet<String>,
 ) -> Result<(), Broken> {
     match pending {
-        Pending::Armed | Pending::Half => check_abort(log, existing),
+        Pending::Armed | Pending::Cloned | Pending::Forked | Pending::Half => {
+            check_abort(log, existing)
+        }
         Pending::Aborted => check_compensation(log, 1),
         Pending::Closed => check_compensation(log, 1).and_then(|()| touches_no_table(log)),
         Pending::Whole | Pending::Published | Pending::RolledBack => {
@@ -340,7 +368,7 @@ fn check_compensation(log: &OperationLog, commits: usize) -> Result<(), Broken> 
 
 /// Before the abort is decided no table is touched.
 fn check_disturbed_recovery(log: &OperationLog, pending: Pending) -> Result<(), Broken> {
-    let is_decided = !matches!(pending, Pending::Armed | Pending::Half | Pending::Whole);
+    let is_decided = pending.is_aborted();
     let decided =
         log.0.iter().position(|it| is_manifest_commit(&it.operation) && is_applied(it.fault));
     let touched = Steps::of(log).all(|it| it.path.starts_with("tables/"));

@@ -5,19 +5,20 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use graphwrite_coordinator::{Graph, LoadMode, LoadRequest, OpenError, OperationOutcome, Store};
-use graphwrite_protocol_types::{Answer, Conflict, WriteOutcome};
+use graphwrite_protocol_types::{Answer, BranchToken, Conflict, WriteOutcome};
 use graphwrite_substrate::{Fault, Operation};
 
 use super::cells::warm;
+use super::forked::{self, Contested};
 use super::log;
 use super::pending;
 use super::place::Place;
 use super::scenario::{Scenario, Stage, TWO_FIRST_APPEND};
 use super::subject::{Act, Said, Scene, perform, release_for_ever};
-use super::verdict::{agrees, ask, is_sealed};
+use super::verdict::{agrees, ask_on, is_sealed};
 use crate::judge::{
     Case, Complaint, Heard, Promise, Reference, Verdict, check_answer, check_commits, check_faults,
-    judge, open_impatient, which,
+    judge, judge_on, which,
 };
 use crate::world::{create, input, own_process};
 
@@ -32,6 +33,10 @@ enum Other {
     Sent(Heard),
     /// A barrier, and a write of its own rows.
     Recovered,
+    /// A branch of the same name, made or found, and a write to it.
+    Forked(Contested),
+    /// The deletion, a branch of the same name, and a write to it.
+    Replaced(BranchToken),
 }
 
 pub(super) async fn cell(scene: &Scene, place: &Place) -> Result<Verdict, Complaint> {
@@ -40,7 +45,7 @@ pub(super) async fn cell(scene: &Scene, place: &Place) -> Result<Verdict, Compla
     // Logged is what comes through to the storage, when it does.
     let (logged, faults) = store.faulty(|_| Fault::Proceed);
     let (client, mut handle) = logged.holding(from(scene.names.picks(place)));
-    let mut running = tokio::spawn(perform(scene.subject, client, scene.attempt));
+    let mut running = tokio::spawn(perform(scene.subject, client, scene.ids));
     let first = tokio::select! {
         held = handle.next() => held,
         _ = &mut running => None,
@@ -80,16 +85,19 @@ async fn meanwhile(scene: &Scene, store: &Store) -> Result<Other, Complaint> {
         }
         Act::Create => creates(store).await,
         Act::Seal => {
-            let heard = pending::send(&open_impatient(store).await, scene.stage.scenario).await;
+            let heard = pending::send(&scene.stage.fresh(store).await, scene.stage.scenario).await;
             Ok(Other::Sent(heard))
         }
         Act::Recover(_) | Act::Resolve => {
-            let heard = write_next(&open_impatient(store).await, scene.stage.scenario, "two").await;
+            let heard =
+                write_next(&scene.stage.fresh(store).await, scene.stage.scenario, "two").await;
             match heard.receipt() {
                 Some(_) => Ok(Other::Recovered),
                 None => Err(Promise::NoRestart.broken(heard)),
             }
         }
+        Act::Fork(origin, _) => forked::contested(scene, store, origin).await.map(Other::Forked),
+        Act::Remove(_) => forked::replaced(scene, store).await.map(Other::Replaced),
     }
 }
 
@@ -115,7 +123,7 @@ async fn judged(
             judged_rows(scene, store, TWO_FIRST_APPEND.rows, witnesses).await
         }
         (Other::Sent(heard), Said::Sealed(_)) => {
-            let found = ask(store).await;
+            let found = ask_on(&scene.stage.ground, store).await;
             agrees(said, Some(heard), &found)?;
             judged_after_seal(scene, store, &found, witnesses).await
         }
@@ -124,6 +132,12 @@ async fn judged(
                 return Err(Promise::NoRestart.broken(answer));
             }
             judged_recovery(scene, store, witnesses).await
+        }
+        (Other::Forked(contested), Said::Forked(answer)) => {
+            Box::pin(forked::told_of_fork(scene, store, contested, answer)).await
+        }
+        (Other::Replaced(token), Said::Removed(answer)) => {
+            Box::pin(forked::told_of_removal(scene, store, token, answer)).await
         }
         other => panic!("two answers that do not belong together: {other:?}"),
     }
@@ -141,7 +155,7 @@ fn others(scenario: &Scenario) -> Vec<String> {
 /// A barrier and a write, beside the writer that stands still. Says whether the writer's commit was,
 /// or was made, visible before.
 pub(crate) async fn writes_over(stage: &Stage, store: &Store) -> Result<bool, Complaint> {
-    let other = open_impatient(store).await;
+    let other = stage.fresh(store).await;
     let rows = others(&stage.scenario);
     let request = LoadRequest::new(input(&other, &rows).await, LoadMode::Upsert);
     let outcome = other.load(request).await;
@@ -180,8 +194,9 @@ pub(crate) async fn judged_write(
     witnesses: &[&Graph],
 ) -> Result<Verdict, Complaint> {
     let ended = ended(is_first, heard)?;
-    check_answer(&open_impatient(store).await, heard, ended != Ended::Refused).await?;
-    let verdict = judge(store, &case_of(stage, ended), &Heard::Nothing, witnesses).await?;
+    check_answer(&stage.fresh(store).await, heard, ended != Ended::Refused).await?;
+    let verdict =
+        judge_on(&stage.ground, store, &case_of(stage, ended), &Heard::Nothing, witnesses).await?;
     let is_after = ended != Ended::Refused;
     Ok(Verdict { is_after, aftermath: format!("{ended:?}"), ..verdict })
 }
@@ -253,7 +268,7 @@ async fn judged_after_seal(
     let commits = stage.commits + usize::from(is_after);
     let next = stage.scenario.next("next");
     let case = Case { before: state.clone(), after: state, commits, next };
-    judge(store, &case, &Heard::Nothing, witnesses).await
+    judge_on(&stage.ground, store, &case, &Heard::Nothing, witnesses).await
 }
 
 /// Rows of a later write of somebody.
@@ -278,7 +293,7 @@ async fn judged_recovery(
         commits: case.commits + 1,
         ..case
     };
-    let verdict = judge(store, &case, &Heard::Nothing, witnesses).await?;
+    let verdict = judge_on(&scene.stage.ground, store, &case, &Heard::Nothing, witnesses).await?;
     let pending = scene.subject.pending;
     let is_right = pending.is_visible() || pending.is_decided() == Some(verdict.is_after);
     if is_right { Ok(verdict) } else { Err(Promise::Atomic.broken((pending, verdict))) }

@@ -82,7 +82,8 @@ impl Names {
         format!("{}:{}", kind(operation.kind), path.join("/"))
     }
 
-    fn table(&self, segment: &str) -> Option<String> {
+    /// The name of the table that a directory is of.
+    pub(super) fn table(&self, segment: &str) -> Option<String> {
         let (identity, _) = segment.rsplit_once('-')?;
         self.0.get(identity).cloned()
     }
@@ -101,14 +102,12 @@ fn kind(kind: OperationKind) -> String {
 
 /// Version numbers stay, counted upwards; what was minted goes.
 fn without_ids(segment: &str) -> String {
-    let (stem, ending) = segment.split_once('.').map_or((segment, ""), |(a, b)| (a, b));
-    let stem = match stem.parse::<u64>() {
+    let part = |part: &str| match part.parse::<u64>() {
         Ok(number) if number > u64::MAX / 2 => (u64::MAX - number).to_string(),
-        _ if is_uuid(stem) => "ID".to_owned(),
-        _ => stem.split('-').map(without_id).collect::<Vec<_>>().join("-"),
+        _ if is_uuid(part) => "ID".to_owned(),
+        _ => part.split('-').map(without_id).collect::<Vec<_>>().join("-"),
     };
-    let dot = if ending.is_empty() { "" } else { "." };
-    format!("{stem}{dot}{ending}")
+    segment.split('.').map(part).collect::<Vec<_>>().join(".")
 }
 
 fn without_id(word: &str) -> &str {
@@ -138,6 +137,10 @@ fn the_name_of_an_operation_holds_what_is_the_same_in_every_run() {
         "put-if-absent:_recovery/main/ID.intent"
     );
     assert_eq!(what(&format!("a/1-{attempt}-e0-s0.txn")), "put-if-absent:a/1-ID-e0-s0.txn");
+    assert_eq!(
+        what(&format!("__manifest/_refs/branches/agent-1.{attempt}.json")),
+        "put-if-absent:__manifest/_refs/branches/agent-1.ID.json"
+    );
     let uuid = "0b8fd3a4-7be8-4bd8-a0cb-0d2f1c7a9e11";
     assert_eq!(what(&format!("a/data/{uuid}.lance")), "put-if-absent:a/data/ID.lance");
 }

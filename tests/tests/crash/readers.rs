@@ -13,11 +13,13 @@ use graphwrite_coordinator::{
     DiffRequest, Graph, GraphOptions, Hooks, Injected, LoadLimits, MemoryStorage, OperationOutcome,
     OutcomeRequest, Snapshot, Store,
 };
-use graphwrite_protocol_types::{AttemptId, CommitId, Failpoint};
+use graphwrite_protocol_types::{AttemptId, CommitId, Failpoint, NameState};
 use graphwrite_substrate::{Fault, OperationKind, OperationLog};
 use tempfile::TempDir;
 
 use super::cells::guarded;
+use super::control::{NAME, Origin, SOURCE, create_branch, fork, is_begun};
+use super::matrix::at_nth;
 use super::pending::{Pending, operation};
 use super::report::{Row, told};
 use super::scenario::{Stage, TWO_EXISTING_UPSERT};
@@ -42,9 +44,19 @@ impl Left {
         graph.settled().await;
         let log = graph.log(2).await.expect("a log");
         let commits = [log[1].commit, log[0].commit];
+        create_branch(&graph, SOURCE, "main").await;
+        let undecided = at_nth(1, is_begun, Fault::DieAfter);
+        let (client, _) = Store::memory(&stage.base).faulty(undecided);
+        let creator = Graph::open(client, own_process()).await.expect("a graph");
+        assert!(fork(&creator, Origin::Main, commits[0]).await.is_err(), "it dies");
         let (storage, attempt) = Pending::Half.over(&stage).await;
         let attempt = attempt.expect("it is pending");
         Self { storage, commits, attempt, operation: receipt.operation.to_string() }
+    }
+
+    /// The same for one reader.
+    fn fork(&self) -> Self {
+        Self { storage: self.storage.fork(), operation: self.operation.clone(), ..*self }
     }
 }
 
@@ -81,6 +93,18 @@ pub(super) const LIBRARY: &[Reader] = &[
     }),
     reader("read/Graph::open_read_only", |it| {
         async move { drop(Graph::open_read_only(it.client, own_process()).await.unwrap()) }.boxed()
+    }),
+    reader("read/Graph::open_on", |it| {
+        let branch = SOURCE.parse().unwrap();
+        async move { drop(Graph::open_on(it.client, &branch, own_process()).await.unwrap()) }
+            .boxed()
+    }),
+    reader("read/Graph::open_read_only_on", |it| {
+        let branch = SOURCE.parse().unwrap();
+        async move {
+            drop(Graph::open_read_only_on(it.client, &branch, own_process()).await.unwrap());
+        }
+        .boxed()
     }),
     reader("read/Graph::mutation", |it| {
         async move {
@@ -133,6 +157,29 @@ pub(super) const LIBRARY: &[Reader] = &[
         }
         .boxed()
     }),
+    reader("read/Graph::branches", |it| {
+        async move {
+            let names = it.graph.branches().await.unwrap();
+            assert_eq!(names.len(), 3, "main, one that is live, one that is undecided");
+        }
+        .boxed()
+    }),
+    reader("read/Graph::branch", |it| {
+        async move {
+            let branch = it.graph.branch(&SOURCE.parse().unwrap()).await.unwrap();
+            assert!(!branch.log(1).await.unwrap().is_empty());
+        }
+        .boxed()
+    }),
+    reader("read/Graph::branch_status", |it| {
+        async move {
+            let status = it.graph.branch_status(&SOURCE.parse().unwrap()).await.unwrap();
+            assert_eq!((status.ahead, status.behind, status.pending), (0, Some(0), 0));
+            let undecided = it.graph.branch_status(&NAME.parse().unwrap()).await.unwrap();
+            assert!(matches!(undecided.state, NameState::Creating(_)), "{undecided:?}");
+        }
+        .boxed()
+    }),
     reader("read/Graph::audit", |it| {
         async move { assert!(it.graph.audit(9).await.unwrap().is_empty()) }.boxed()
     }),
@@ -163,6 +210,13 @@ pub(super) const LIBRARY: &[Reader] = &[
     }),
     reader("read/Store::head", |it| {
         async move { assert!(it.client.head(&record(&it).await).await.unwrap().is_some()) }.boxed()
+    }),
+    reader("read/Store::directory_with", |it| {
+        async move {
+            let found = it.client.directory_with("_versions", ".manifest").await.unwrap();
+            assert_eq!(found.as_deref(), Some("__manifest"));
+        }
+        .boxed()
     }),
     reader("read/Store::list", |it| async move { drop(record(&it).await) }.boxed()),
     reader("read/MemoryStorage::digest", |it| {
@@ -230,8 +284,16 @@ async fn record(it: &Asked<'_>) -> String {
 }
 
 /// Calls a reader over a client that logs.
-pub(super) async fn call(reader: &Reader) -> Row {
-    row(reader.scenario, guarded(Box::pin(called(reader)))).await
+async fn call(reader: &Reader, left: &Left) -> Row {
+    row(reader.scenario, guarded(Box::pin(called(reader, left.fork())))).await
+}
+
+/// Calls every reader of the library.
+pub(super) async fn library() {
+    let left = &Left::new().await;
+    for reader in LIBRARY {
+        told(reader.scenario, async |_| Box::pin(call(reader, left)).await).await;
+    }
 }
 
 async fn row(scenario: &str, cell: impl Future<Output = Result<(), String>>) -> Row {
@@ -245,8 +307,7 @@ async fn row(scenario: &str, cell: impl Future<Output = Result<(), String>>) -> 
     row
 }
 
-async fn called(reader: &Reader) -> Result<(), Complaint> {
-    let left = Left::new().await;
+async fn called(reader: &Reader, left: Left) -> Result<(), Complaint> {
     let before = left.storage.digest().await.expect("a digest");
     let (client, faults) = Store::memory(&left.storage).faulty(|_| Fault::Proceed);
     let graph = Graph::open(client.clone(), impatient()).await.expect("a graph");
@@ -265,6 +326,8 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("read/graphwrite commit log", &["commit", "log", "{graph}"]),
     ("read/graphwrite commit show", &["commit", "show", "{graph}", "{commit}"]),
     ("read/graphwrite commit diff", &["commit", "diff", "{graph}", "{older}", "{commit}"]),
+    ("read/graphwrite branch list", &["branch", "list", "{graph}"]),
+    ("read/graphwrite branch status", &["branch", "status", "{graph}", "source"]),
     ("read/graphwrite audit", &["audit", "{graph}"]),
     ("read/graphwrite intent list", &["intent", "list", "{graph}"]),
     ("read/graphwrite intent show", &["intent", "show", "{graph}", "{attempt}"]),
@@ -355,7 +418,7 @@ async fn a_reader_that_writes_is_found_out() {
             async move { drop(append(&it.graph, &[row]).await) }.boxed()
         },
     };
-    assert_eq!(call(&writer).await.failures.len(), 1);
+    assert_eq!(call(&writer, &Left::new().await).await.failures.len(), 1);
 }
 
 #[tokio::test]

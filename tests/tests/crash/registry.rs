@@ -3,8 +3,13 @@
 use graphwrite_coordinator::{LoadMode, RecoverMode};
 
 use super::cells;
+use super::control::{Alive, Earlier, Origin};
 use super::mutations::{
     CASCADE, MUTATE_ONE, MUTATE_ONE_FIRST, MUTATE_THREE, MUTATE_THREE_FIRST, UPDATE_AND_DELETE,
+};
+use super::on_branch::{
+    BRANCH_APPEND, BRANCH_DELETION, BRANCH_MIXED, BRANCH_MUTATE, BRANCH_ONE, BRANCH_OWNED,
+    BRANCH_THREE, BRANCH_TWO, FORKED, LEAVING,
 };
 use super::pending::Pending;
 use super::readers;
@@ -25,10 +30,13 @@ pub(super) const ACTING: &[(&str, &[&str])] = &[
     ("seal", &["Graph::outcome", "graphwrite outcome"]),
     ("recover", &["Graph::recover", "graphwrite intent resolve"]),
     ("resolve", &["Graph::recover", "graphwrite intent resolve"]),
+    ("branch-create", &["Graph::create_branch", "graphwrite branch create"]),
+    ("branch-delete", &["Graph::delete_branch", "graphwrite branch delete"]),
 ];
 
 /// Scenarios whose recoveries are always crashed too.
-pub(super) const DEEP: &[&str] = &["mutate/three-existing", "load/three-first-append"];
+pub(super) const DEEP: &[&str] =
+    &["mutate/three-existing", "load/three-first-append", "load/branch-three-inherited"];
 
 /// The entry points that a scenario is of.
 pub(super) fn entries(scenario: &str) -> Vec<&str> {
@@ -65,6 +73,14 @@ const fn over(id: &'static str, act: Act, scenario: Scenario, pending: Pending) 
 
 const fn first(scenario: Scenario, mode: LoadMode) -> Scenario {
     Scenario { mode, ..scenario }
+}
+
+const fn fork(id: &'static str, origin: Origin, earlier: Earlier) -> Subject {
+    over(id, Act::Fork(origin, earlier), FORKED, Pending::Nothing)
+}
+
+const fn remove(id: &'static str, alive: Alive, pending: Pending) -> Subject {
+    over(id, Act::Remove(alive), LEAVING, pending)
 }
 
 const FULL: Act = Act::Recover(RecoverMode::Full);
@@ -146,14 +162,42 @@ subjects! {
     resolve_published: over("resolve/published", Act::Resolve, TWO, Pending::Published);
     resolve_aborted: over("resolve/aborted", Act::Resolve, TWO, Pending::Aborted);
     resolve_first_half: over("resolve/first-half", Act::Resolve, TWO_FIRST_APPEND, Pending::Half);
+    create_branch_of_main: fork("branch-create/of-main", Origin::Main, Earlier::Free);
+    create_branch_again:
+        fork("branch-create/of-branch-over-deleted", Origin::Branch, Earlier::Deleted);
+    create_branch_over_begun:
+        fork("branch-create/of-commit-over-begun", Origin::Commit, Earlier::Begun);
+    create_branch_over_cloned: fork("branch-create/over-cloned", Origin::Main, Earlier::Cloned);
+    create_branch_over_complete:
+        fork("branch-create/over-complete", Origin::Main, Earlier::Complete);
+    delete_branch: remove("branch-delete/plain", Alive::Plain, Pending::Nothing);
+    delete_parent: remove("branch-delete/parent", Alive::Parent, Pending::Nothing);
+    delete_under_armed: remove("branch-delete/armed", Alive::Pending, Pending::Armed);
+    delete_under_half: remove("branch-delete/half", Alive::Pending, Pending::Half);
+    delete_under_whole: remove("branch-delete/whole", Alive::Pending, Pending::Whole);
+    load_on_branch_append: write("load/branch-one-inherited-append", BRANCH_APPEND);
+    load_on_branch_three: write("load/branch-three-inherited", BRANCH_THREE);
+    load_on_branch_mixed: write("load/branch-mixed", BRANCH_MIXED);
+    load_on_branch_owned: write("load/branch-one-owned", BRANCH_OWNED);
+    mutate_on_branch: write("mutate/branch-one-inherited", BRANCH_MUTATE);
+    mutate_on_branch_deletion: write("mutate/branch-one-inherited-deletion", BRANCH_DELETION);
+    recover_branch_armed: over("recover/branch-armed", FULL, BRANCH_ONE, Pending::Armed);
+    recover_branch_cloned: over("recover/branch-cloned", FULL, BRANCH_ONE, Pending::Cloned);
+    recover_branch_half: over("recover/branch-half", FULL, BRANCH_TWO, Pending::Half);
+    recover_branch_whole: over("recover/branch-whole", FULL, BRANCH_ONE, Pending::Whole);
+    recover_branch_published:
+        over("recover/branch-published", FULL, BRANCH_ONE, Pending::Published);
+    recover_branch_aborted: over("recover/branch-aborted", FULL, BRANCH_TWO, Pending::Aborted);
+    forward_branch_half: over("recover/forward-branch-half", FORWARD, BRANCH_TWO, Pending::Half);
+    resolve_branch_forked: over("resolve/branch-forked", Act::Resolve, BRANCH_ONE, Pending::Forked);
+    seal_branch_half: over("seal/branch-half", Act::Seal, BRANCH_TWO, Pending::Half);
+    seal_branch_whole: over("seal/branch-whole", Act::Seal, BRANCH_ONE, Pending::Whole);
 }
 
 /// Whatever only reads: one call each, over a graph with a pending intent.
 #[tokio::test]
 async fn read() {
-    for reader in readers::LIBRARY {
-        told(reader.scenario, async |_| Box::pin(readers::call(reader)).await).await;
-    }
+    Box::pin(readers::library()).await;
 }
 
 /// The commands that only read, as processes.

@@ -4,9 +4,11 @@ use graphwrite_coordinator::{Graph, LoadMode, MemoryStorage, Store};
 use graphwrite_protocol_types::WriteOutcome;
 use graphwrite_substrate::{Fault, OperationLog};
 
+use super::control::create_branch;
+use crate::ground::{Beside, Ground, on, open_on};
 use crate::judge::{Case, Heard, Reference};
 use crate::request::{Mutation, Request, Terms};
-use crate::world::{append, create, own_process};
+use crate::world::{append, create, load, own_process};
 
 /// A write, and the graph that it meets.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +22,16 @@ pub(crate) struct Scenario {
     pub(crate) mutation: Option<Mutation>,
     /// The types that are written.
     pub(crate) tables: &'static [&'static str],
+    /// The branch that is written to; main for none.
+    pub(crate) branch: Option<Branch>,
+}
+
+/// A branch of main, which has gone on since.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Branch {
+    pub(crate) name: &'static str,
+    /// What was upserted on it: it owns these tables and inherits the others.
+    pub(crate) own: &'static [&'static str],
 }
 
 const PERSON_1: &str = r#"{"type":"Person","data":{"slug":"p1","email":"p1@x","age":1}}"#;
@@ -46,6 +58,7 @@ pub(crate) const TWO_EXISTING_APPEND: Scenario = Scenario {
     rows: &[NEW_PERSON, NEW_COMPANY],
     mutation: None,
     tables: TWO,
+    branch: None,
 };
 
 pub(crate) const TWO_EXISTING_UPSERT: Scenario = Scenario {
@@ -81,6 +94,7 @@ pub(crate) const THREE_APPEND: Scenario = Scenario {
     rows: &[NEW_PERSON, NEW_COMPANY, NEW_KNOWS],
     mutation: None,
     tables: THREE,
+    branch: None,
 };
 
 pub(crate) const THREE_UPSERT: Scenario = Scenario {
@@ -109,6 +123,7 @@ pub(crate) const ONE_APPEND: Scenario = Scenario {
     rows: &[NEW_PERSON],
     mutation: None,
     tables: &["Person"],
+    branch: None,
 };
 
 pub(crate) const ONE_UPSERT: Scenario = Scenario {
@@ -128,6 +143,9 @@ pub(crate) const ONE_OVERWRITE: Scenario = Scenario {
 pub(crate) const ONE_FIRST_APPEND: Scenario =
     Scenario { name: "one first touch, append", base: &[], ..ONE_APPEND };
 
+/// What main gets after a branch was made of it.
+pub(crate) const SINCE: &[&str] = &[r#"{"type":"Person","data":{"slug":"m1","age":5}}"#];
+
 /// A scenario's graph, ready to be forked for every cell.
 #[derive(Debug)]
 pub(crate) struct Stage {
@@ -135,6 +153,8 @@ pub(crate) struct Stage {
     pub(crate) base: MemoryStorage,
     pub(crate) before: Reference,
     pub(crate) commits: usize,
+    /// Where the write is judged.
+    pub(crate) ground: Ground,
 }
 
 impl Stage {
@@ -147,7 +167,35 @@ impl Stage {
         }
         graph.settled().await;
         let before = Reference::default().with(scenario.base);
-        Self { scenario, base, before, commits }
+        let stage = Self { scenario, base, before, commits, ground: Ground::default() };
+        match scenario.branch {
+            Some(branch) => stage.on(branch, &graph).await,
+            None => stage,
+        }
+    }
+
+    /// The same with a branch that is written to.
+    async fn on(self, branch: Branch, main: &Graph) -> Self {
+        create_branch(main, branch.name, "main").await;
+        append(main, SINCE).await;
+        main.settled().await;
+        let beside =
+            Beside { branch: None, rows: self.before.with(SINCE), commits: self.commits + 1 };
+        let ground = Ground { branch: Some(branch.name), beside: vec![beside] };
+        let commits = self.commits + usize::from(!branch.own.is_empty());
+        let before = self.before.with(branch.own);
+        if !branch.own.is_empty() {
+            let graph = on(main.clone(), ground.branch).await;
+            let outcome = load(&graph, LoadMode::Upsert, branch.own).await;
+            assert!(matches!(outcome, WriteOutcome::Committed(_)), "{outcome:?}");
+            graph.settled().await;
+        }
+        Self { before, commits, ground, ..self }
+    }
+
+    /// The branch that is written to, opened by a fresh process that waits for nobody.
+    pub(crate) async fn fresh(&self, store: &Store) -> Graph {
+        self.ground.fresh(store).await
     }
 
     /// The durable operations of the write when nothing goes wrong.
@@ -199,9 +247,14 @@ impl Scenario {
 
     /// Performs the write through `client`, as a process of its own.
     pub(crate) async fn write(&self, client: &Store) -> (Graph, Heard) {
-        let graph = Graph::open(client.clone(), own_process()).await.expect("a graph");
+        let graph = self.open(client.clone()).await;
         let heard = self.write_by(&graph).await;
         (graph, heard)
+    }
+
+    /// The branch that is written to, opened by a process of its own.
+    pub(crate) async fn open(&self, client: Store) -> Graph {
+        open_on(self.branch.map(|it| it.name), client, own_process()).await
     }
 
     pub(crate) async fn write_by(&self, graph: &Graph) -> Heard {

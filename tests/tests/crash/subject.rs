@@ -4,17 +4,19 @@
 use std::collections::BTreeSet;
 
 use graphwrite_coordinator::{
-    BarrierReport, CreateError, Graph, MemoryStorage, OperationOutcome, OutcomeError,
-    OutcomeRequest, RecoverError, RecoverMode, RecoverRequest, Store,
+    BarrierReport, BranchError, BranchInfo, CreateError, Graph, MemoryStorage, OperationOutcome,
+    OutcomeError, OutcomeRequest, RecoverError, RecoverMode, RecoverRequest, Store,
 };
-use graphwrite_protocol_types::AttemptId;
+use graphwrite_protocol_types::{AttemptId, CommitId};
 use graphwrite_substrate::HoldHandle;
 
 use super::cells::Fate;
+use super::control::{self, Alive, Earlier, Origin};
 use super::log::{self, is_effect};
 use super::pending::{self, Pending, operation};
 use super::place::Names;
 use super::scenario::{Scenario, Stage};
+use crate::ground::open_on;
 use crate::judge::{Heard, impatient};
 use crate::world::{own_process, schema};
 
@@ -31,6 +33,10 @@ pub(super) enum Act {
     Recover(RecoverMode),
     /// Recovery of one attempt, whose owner the operator declares dead.
     Resolve,
+    /// A branch is made, of the name that meant this before.
+    Fork(Origin, Earlier),
+    /// A branch is deleted.
+    Remove(Alive),
 }
 
 /// One scenario of the matrix.
@@ -52,6 +58,17 @@ pub(super) enum Said {
     Created(Box<Result<(), CreateError>>),
     Sealed(Box<Result<OperationOutcome, OutcomeError>>),
     Recovered(Box<Result<BarrierReport, RecoverError>>),
+    Forked(Box<Result<BranchInfo, BranchError>>),
+    Removed(Box<Result<(), BranchError>>),
+}
+
+/// What a workflow names.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Ids {
+    /// What is pending.
+    attempt: Option<AttemptId>,
+    /// A commit of main that is not its head.
+    pub(super) older: Option<CommitId>,
 }
 
 /// A subject, and the storage that it starts from.
@@ -60,9 +77,9 @@ pub(super) struct Scene {
     pub(super) subject: Subject,
     pub(super) stage: Stage,
     pub(super) start: MemoryStorage,
-    pub(super) attempt: Option<AttemptId>,
+    pub(super) ids: Ids,
     pub(super) names: Names,
-    /// The datasets that the graph had before it all.
+    /// The datasets and refs that the graph had before it all.
     pub(super) existing: BTreeSet<String>,
 }
 
@@ -70,22 +87,54 @@ impl Scene {
     pub(super) async fn of(subject: Subject) -> Self {
         let stage = Box::pin(Stage::of(subject.scenario)).await;
         let names = Names::of(&Store::memory(&stage.base)).await;
-        let existing = log::datasets(&stage.base).await;
-        let (start, attempt) = match subject.act {
-            Act::Create => (MemoryStorage::new(), None),
-            _ => Box::pin(subject.pending.over(&stage)).await,
+        let (start, ids) = match subject.act {
+            Act::Create => (MemoryStorage::new(), Ids::default()),
+            Act::Fork(_, earlier) => {
+                let older = Some(control::older(&stage.base).await);
+                let start = Box::pin(control::before_a_fork(&stage, earlier)).await;
+                (start, Ids { older, ..Ids::default() })
+            }
+            Act::Remove(alive) => {
+                let older = Some(control::older(&stage.base).await);
+                let start =
+                    Box::pin(control::before_a_removal(&stage, alive, subject.pending)).await;
+                (start, Ids { older, ..Ids::default() })
+            }
+            _ => {
+                let (start, attempt) = Box::pin(subject.pending.over(&stage)).await;
+                (start, Ids { attempt, ..Ids::default() })
+            }
         };
-        Self { subject, stage, start, attempt, names, existing }
+        let existing = match subject.act {
+            Act::Fork(..) | Act::Remove(_) => log::known(&start).await,
+            _ => log::known(&stage.base).await,
+        };
+        Self { subject, stage, start, ids, names, existing }
     }
 
     /// Performs the workflow through `client`, as a process of its own, until everything has settled.
     /// The handle is there if there is one.
     pub(super) async fn perform(&self, client: Store) -> (Option<Graph>, Said) {
-        perform(self.subject, client, self.attempt).await
+        perform(self.subject, client, self.ids).await
     }
 
     pub(super) fn is_creation(&self) -> bool {
         self.subject.act == Act::Create
+    }
+
+    /// Whether the workflow is on a branch, and not about one.
+    pub(super) fn is_on_branch(&self) -> bool {
+        self.subject.scenario.branch.is_some() && !self.is_control()
+    }
+
+    /// The branch that the workflow is on; none for main.
+    pub(super) fn branch(&self) -> Option<&'static str> {
+        self.stage.ground.branch.filter(|_| !self.is_control())
+    }
+
+    /// Whether it makes or deletes a branch.
+    pub(super) fn is_control(&self) -> bool {
+        matches!(self.subject.act, Act::Fork(..) | Act::Remove(_))
     }
 
     /// Whether another process takes part already.
@@ -109,11 +158,7 @@ impl Scene {
 }
 
 /// The same, for a task of its own.
-pub(super) async fn perform(
-    subject: Subject,
-    client: Store,
-    attempt: Option<AttemptId>,
-) -> (Option<Graph>, Said) {
+pub(super) async fn perform(subject: Subject, client: Store, ids: Ids) -> (Option<Graph>, Said) {
     match subject.act {
         Act::Create => {
             let created = Graph::create(client, &schema(), "ada", own_process()).await;
@@ -123,12 +168,12 @@ pub(super) async fn perform(
             }
         }
         Act::Write => {
-            let graph = Graph::open(client, own_process()).await.expect("a graph");
+            let graph = subject.scenario.open(client).await;
             let heard = Box::pin(subject.scenario.write_by(&graph)).await;
             (Some(graph), Said::Wrote(heard))
         }
         Act::Seal => {
-            let graph = Graph::open(client, own_process()).await.expect("a graph");
+            let graph = subject.scenario.open(client).await;
             let request = OutcomeRequest { seal: true, ..OutcomeRequest::new(operation()) };
             let sealed = graph.outcome(request).await;
             graph.settled().await;
@@ -136,17 +181,33 @@ pub(super) async fn perform(
         }
         Act::Recover(mode) => {
             let request = RecoverRequest { attempt: None, mode, owner_is_dead: false };
-            recover(client, request).await
+            recover(subject.scenario, client, request).await
         }
         Act::Resolve => {
             let mode = RecoverMode::Full;
-            recover(client, RecoverRequest { attempt, mode, owner_is_dead: true }).await
+            let request = RecoverRequest { attempt: ids.attempt, mode, owner_is_dead: true };
+            recover(subject.scenario, client, request).await
+        }
+        Act::Fork(origin, _) => {
+            let graph = Graph::open(client, impatient()).await.expect("a graph");
+            let older = ids.older.expect("it has commits");
+            let forked = Box::pin(control::fork(&graph, origin, older)).await;
+            (Some(graph), Said::Forked(Box::new(forked)))
+        }
+        Act::Remove(_) => {
+            let graph = Graph::open(client, impatient()).await.expect("a graph");
+            let removed = control::delete_branch(&graph).await;
+            (Some(graph), Said::Removed(Box::new(removed)))
         }
     }
 }
 
-async fn recover(client: Store, request: RecoverRequest) -> (Option<Graph>, Said) {
-    let graph = Graph::open(client, impatient()).await.expect("a graph");
+async fn recover(
+    scenario: Scenario,
+    client: Store,
+    request: RecoverRequest,
+) -> (Option<Graph>, Said) {
+    let graph = open_on(scenario.branch.map(|it| it.name), client, impatient()).await;
     let recovered = Box::pin(graph.recover(request)).await;
     graph.settled().await;
     (Some(graph), Said::Recovered(Box::new(recovered)))

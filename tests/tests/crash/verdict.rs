@@ -10,7 +10,8 @@ use graphwrite_protocol_types::{Answer, Conflict, WriteOutcome};
 use super::pending::{Pending, operation};
 use super::scenario::TWO_FIRST_APPEND;
 use super::subject::{Act, Said, Scene};
-use crate::judge::{Case, Complaint, Heard, Promise, Reference, Verdict, judge, open_impatient};
+use crate::ground::Ground;
+use crate::judge::{Case, Complaint, Heard, Promise, Reference, Verdict, judge, judge_on};
 use crate::world::{create, own_process, schema};
 
 impl Scene {
@@ -26,11 +27,14 @@ impl Scene {
         match (self.subject.act, said) {
             (Act::Create, said) => Box::pin(judged_creation(store, said)).await,
             (Act::Write, Said::Wrote(heard)) => {
-                Box::pin(judge(store, &self.stage.case(), heard, witnesses)).await
+                Box::pin(self.judged_write(store, heard, witnesses)).await
             }
-            (Act::Write, _) => {
-                let case = self.stage.case();
-                Box::pin(judge(store, &case, &Heard::Nothing, witnesses)).await
+            (Act::Write, _) => Box::pin(self.judged_write(store, &Heard::Nothing, witnesses)).await,
+            (Act::Fork(origin, earlier), said) => {
+                Box::pin(self.judged_fork(store, (origin, earlier), said, witnesses)).await
+            }
+            (Act::Remove(alive), said) => {
+                Box::pin(self.judged_removal(store, alive, said, witnesses)).await
             }
             (Act::Seal, said) => Box::pin(self.judged_seal(store, said, beside, witnesses)).await,
             (Act::Recover(_) | Act::Resolve, said) => {
@@ -52,7 +56,13 @@ impl Scene {
             commits: verdict.commits,
             next: self.stage.scenario.next("late"),
         };
-        judge(store, &case, &Heard::Nothing, witnesses).await.map(drop)
+        match self.subject.act {
+            Act::Fork(..) | Act::Remove(_) => self.unchanged_branch(store, &case).await,
+            _ => {
+                let ground = &self.stage.ground;
+                judge_on(ground, store, &case, &Heard::Nothing, witnesses).await.map(drop)
+            }
+        }
     }
 
     /// The rows before and after, and the commits, where the end is decided already.
@@ -62,6 +72,18 @@ impl Scene {
             true => Case { before: case.after.clone(), commits: case.commits + 1, ..case },
             false => case,
         }
+    }
+
+    async fn judged_write(
+        &self,
+        store: &Store,
+        heard: &Heard,
+        witnesses: &[&Graph],
+    ) -> Result<Verdict, Complaint> {
+        let (ground, case) = (&self.stage.ground, self.stage.case());
+        let verdict = judge_on(ground, store, &case, heard, witnesses).await?;
+        self.check_refs(store).await?;
+        Ok(verdict)
     }
 
     async fn judged_recovery(
@@ -75,7 +97,9 @@ impl Scene {
         if let Said::Recovered(answer) = said {
             is_true(self.subject.act, pending, answer)?;
         }
-        let verdict = judge(store, &case, &Heard::Nothing, witnesses).await?;
+        let ground = &self.stage.ground;
+        let verdict = judge_on(ground, store, &case, &Heard::Nothing, witnesses).await?;
+        self.check_refs(store).await?;
         let is_right = pending.is_visible() || decided == Some(verdict.is_after);
         if is_right { Ok(verdict) } else { Err(Promise::Atomic.broken((pending, verdict))) }
     }
@@ -87,7 +111,8 @@ impl Scene {
         beside: Option<&Heard>,
         witnesses: &[&Graph],
     ) -> Result<Verdict, Complaint> {
-        let found = ask(store).await;
+        let ground = &self.stage.ground;
+        let found = ask_on(ground, store).await;
         agrees(said, beside, &found)?;
         let case = self.case();
         let case = match &found {
@@ -99,8 +124,8 @@ impl Scene {
             }
             _ => case,
         };
-        let mut verdict = judge(store, &case, &Heard::Nothing, witnesses).await?;
-        let last = ask(store).await;
+        let mut verdict = judge_on(ground, store, &case, &Heard::Nothing, witnesses).await?;
+        let last = ask_on(ground, store).await;
         if is_final(&found) && last != found {
             return Err(Promise::Stable.broken((found, last)));
         }
@@ -111,7 +136,11 @@ impl Scene {
 
 /// What a fresh process hears that asks about the request.
 pub(super) async fn ask(store: &Store) -> OperationOutcome {
-    let fresh = open_impatient(store).await;
+    ask_on(&Ground::default(), store).await
+}
+
+pub(super) async fn ask_on(ground: &Ground, store: &Store) -> OperationOutcome {
+    let fresh = ground.fresh(store).await;
     fresh.outcome(OutcomeRequest::new(operation())).await.expect("an answer")
 }
 
@@ -186,7 +215,15 @@ fn is_true(
         Resolution::Vanished | Resolution::Waiting(_) | Resolution::Stopped(_) => true,
     };
     let may_stay = !is_full
-        && matches!(pending, Pending::Armed | Pending::Half | Pending::Aborted | Pending::Closed);
+        && matches!(
+            pending,
+            Pending::Armed
+                | Pending::Cloned
+                | Pending::Forked
+                | Pending::Half
+                | Pending::Aborted
+                | Pending::Closed
+        );
     let is_over = report.outcome == BarrierOutcome::Clean || may_stay;
     let is_consistent = report.resolved.iter().all(|(_, end)| is_possible(end));
     if is_over && is_consistent {
