@@ -1,6 +1,7 @@
 //! The harness can fail: each rule of the protocol is taken out of the real code, and a layer of the
 //! harness complains, while the very same run of the code as it is gives no cause (docs/defects.md).
 
+mod branches;
 mod catalogue;
 mod commits;
 mod histories;

@@ -2,9 +2,9 @@
 //! and the delta and lineage of the one graph commit. It judges no row and knows no writer.
 
 use graphwrite_protocol_types::{
-    CommitId, Compensation, ContentId, DatasetPath, Effect, EffectKind, EffectTarget, HeadChange,
-    LineageIntent, LiveHead, ManifestDelta, NextHead, Parents, PhysicalRef, Pin, PinSlot,
-    PlannedStep, PostState, PreState, Prepared, PreparedWrite, ReadSet, RecoveryPlan,
+    CommitId, Compensation, ContentId, DatasetPath, Defect, Effect, EffectKind, EffectTarget,
+    HeadChange, LineageIntent, LiveHead, ManifestDelta, NextHead, Parents, PhysicalRef, Pin,
+    PinSlot, PlannedStep, PostState, PreState, Prepared, PreparedWrite, ReadSet, RecoveryPlan,
     RefIdentifier, TableIdentity, TxUuid,
 };
 use graphwrite_substrate::TableHandle;
@@ -102,7 +102,7 @@ impl Plan<'_> {
         let adds = change.changes.puts().then(|| change.added());
         let portions = portions(&change.changes.replaced, adds, self.context.bounds);
         match self.context.base.head(identity).live().zip(tables.get(identity)) {
-            Some((head, _)) if self.context.inherited.contains(&identity) => {
+            Some((head, _)) if self.is_first_touch(identity) => {
                 let steps = self.steps(index, head.pin.version, &portions);
                 Ok(self.forked(head, steps, portions))
             }
@@ -123,6 +123,12 @@ impl Plan<'_> {
     fn steps(&self, effect: u32, base: u64, portions: &[Portion]) -> Vec<PlannedStep> {
         let uuid = |(step, _)| TxUuid::effect(self.context.attempt, effect, step);
         steps(base, (0..).zip(portions).map(uuid).collect())
+    }
+
+    /// Whether the branch has no ref of its own of the table, and needs one.
+    fn is_first_touch(&self, identity: TableIdentity) -> bool {
+        self.context.inherited.contains(&identity)
+            && !self.context.store.has(Defect::FirstTouchOnParent)
     }
 
     /// The branch's first rows of a table that it inherits go to a ref of its own: others may go on

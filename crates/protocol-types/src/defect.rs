@@ -50,6 +50,18 @@ defects! {
     AuthorityFirst = "authority_first",
     /// A roll-forward publishes under an id of its own (design 01 section 7).
     IdsMintedAtRecovery = "ids_minted_at_recovery",
+    /// A name is decided live before its native branch is complete (design 01 section 8).
+    BranchDecidedEarly = "branch_decided_early",
+    /// A branch is made of a source that nobody has looked at since the beginning (design 01
+    /// section 8).
+    SourceNotRevalidated = "source_not_revalidated",
+    /// Every incarnation of every name lives on a native branch of one name (against K4).
+    NativeNameReused = "native_name_reused",
+    /// A commit to a branch is acknowledged without a look at the branch's name (design 01 section 5).
+    BranchNotLookedAt = "branch_not_looked_at",
+    /// The first write of a branch to a table goes to the ref that the branch has inherited (design 01
+    /// section 6).
+    FirstTouchOnParent = "first_touch_on_parent",
 }
 
 /// The defect that was planted in a storage, if any. Whatever build opens the storage has it.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use graphwrite_gates::{GateMode, GateSet};
 use graphwrite_manifest::NativeFork;
 use graphwrite_protocol_types::{
-    AttemptId, BranchName, BranchSelector, BranchToken, CommitId, Failpoint, Footprint, ForkPoint,
-    Full, NameBegun, NameDecided, NameVerdict, Purpose, RecoveryMode,
+    AttemptId, BranchName, BranchSelector, BranchToken, CommitId, Defect, Failpoint, Footprint,
+    ForkPoint, Full, NameBegun, NameDecided, NameVerdict, Purpose, RecoveryMode,
 };
 use graphwrite_recovery::BarrierOutcome;
 use graphwrite_substrate::{Cloning, ForkCheck, PutOutcome, ReadyFork, RecordPut};
@@ -94,7 +94,10 @@ async fn creation(
     core: &Arc<Core>,
     request: &CreateBranch,
 ) -> Result<Option<BranchInfo>, BranchError> {
-    let id = AttemptId::mint(core.options.env.as_ref());
+    let id = match core.store.has(Defect::NativeNameReused) {
+        true => AttemptId::from_u128(1),
+        false => AttemptId::mint(core.options.env.as_ref()),
+    };
     let _live = core.options.process.enter(id);
     let (cleared, source, look) = tokio::join!(
         clear_the_way(core),
@@ -172,6 +175,9 @@ async fn revalidated(
     source: &ForkSource,
     native: &NativeFork,
 ) -> Result<Box<ReadyFork>, BranchError> {
+    if core.store.has(Defect::SourceNotRevalidated) {
+        return ready(begun, native.check(&core.store).await?);
+    }
     if source.was_head() {
         let (is_head, check) = tokio::join!(source.is_still_head(core), native.check(&core.store));
         if is_head? {
@@ -204,6 +210,9 @@ async fn make(core: &Core, begun: &NameBegun, source: &ForkSource) -> Result<(),
         }
     };
     core.options.hooks.reach(Failpoint::BranchPostClone).await?;
+    if core.store.has(Defect::BranchDecidedEarly) {
+        Box::pin(decide(core, begun)).await?;
+    }
     loop {
         match native.write_contents(&core.store, &cloned).await? {
             PutOutcome::Created | PutOutcome::AlreadyExists => break,
