@@ -1,5 +1,6 @@
 //! Branches of the whole graph: isolated, cheap, and never acknowledged into nothing.
 
+mod deletion;
 mod held;
 mod isolation;
 mod left;
@@ -7,3 +8,4 @@ mod opening;
 mod orphans;
 mod plans;
 pub(crate) mod scene;
+mod stale;

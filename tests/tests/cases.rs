@@ -3,6 +3,7 @@
 
 mod branch_family;
 mod clocks;
+mod deleted_branch;
 mod limits;
 mod listed_names;
 mod lost_answers;

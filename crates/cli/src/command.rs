@@ -383,6 +383,9 @@ pub(crate) struct OutcomeArgs {
     /// The request: the key that it was sent with, or the id that its receipt or error named
     #[arg(value_name = "OPERATION")]
     pub(crate) operation: OperationId,
+    /// The incarnation of the branch that it was sent to, as its receipt names it [default: the newest]
+    #[arg(long, value_name = "N")]
+    pub(crate) incarnation: Option<u64>,
     /// If it has not committed, decide that it never will; whatever is left of it is then taken back
     #[arg(long)]
     pub(crate) seal: bool,

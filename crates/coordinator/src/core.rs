@@ -8,9 +8,9 @@ use graphwrite_protocol_types::{AttemptId, BranchName, BranchToken, IdentityDoma
 use graphwrite_recovery::RecordSet;
 use graphwrite_substrate::{IntentStore, NameStore, Store, StoreError};
 
-use crate::GraphOptions;
 use crate::background::Background;
 use crate::counters::Counters;
+use crate::{GraphOptions, ReadError};
 
 /// The inside of a handle.
 #[derive(Debug)]
@@ -74,6 +74,26 @@ impl Core {
             // The name of main is no branch name.
             Err(_) => Ok(branch.native.is_main()),
         }
+    }
+
+    /// Fails unless the incarnation that the handle is on still is what its name means (BLOCKER-05).
+    pub(crate) async fn refuse_deleted(&self) -> Result<(), ReadError> {
+        match self.is_current().await? {
+            true => Ok(()),
+            false => Err(ReadError::BranchDeleted { branch: Box::new(self.branch()) }),
+        }
+    }
+
+    /// What `reading` finds on the branch, refused if the branch is deleted. The name is asked beside
+    /// it: one LIST on a branch, no wave more, and nothing on main.
+    pub(crate) async fn unless_deleted<T, E: From<ReadError>>(
+        &self,
+        reading: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let (read, is_there) = tokio::join!(Box::pin(reading), self.refuse_deleted());
+        // The data of a deleted branch may be gone; that is not what is wrong.
+        is_there?;
+        read
     }
 
     /// Deletes an attempt's records: the intent last (RFC 4.8).

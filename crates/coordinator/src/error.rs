@@ -6,8 +6,8 @@ use graphwrite_adapters::PrepareError;
 use graphwrite_gates::GateTimeout;
 use graphwrite_manifest::ManifestError;
 use graphwrite_protocol_types::{
-    Answer, AttemptId, CommitId, DatasetPath, OperationId, Pin, PlanInvalid, TableIdentity,
-    WrongIntent,
+    Answer, AttemptId, BranchToken, CommitId, DatasetPath, OperationId, Pin, PlanInvalid,
+    TableIdentity, WrongIntent,
 };
 use graphwrite_recovery::{BarrierError, BlockingObject};
 use graphwrite_schema::SchemaDecodeError;
@@ -69,6 +69,13 @@ pub enum ReadError {
     NoSuchType {
         /// The name.
         name: String,
+    },
+    /// The branch that the handle is on is deleted; another of its name may have been made. Snapshots
+    /// that were captured before go on.
+    #[error("branch `{}`, incarnation {}, is deleted", .branch.name, .branch.record)]
+    BranchDeleted {
+        /// The incarnation.
+        branch: Box<BranchToken>,
     },
     /// The branch has no such commit.
     #[error("the branch has no commit {commit}")]
@@ -145,6 +152,7 @@ impl From<StoreError> for ReadError {
 impl Answer for ReadError {
     fn code(&self) -> &'static str {
         match self {
+            Self::BranchDeleted { .. } => "branch_deleted",
             Self::NoSuchType { .. } => "no_such_type",
             Self::NoSuchCommit { .. } => "no_such_commit",
             Self::VersionGone { .. } => "version_gone",
@@ -165,7 +173,8 @@ impl Answer for ReadError {
             Self::Manifest(error) => error.may_retry(),
             Self::Intent(_) | Self::Names(_) => true,
             Self::Substrate(error) => error.may_retry(),
-            Self::NoSuchType { .. }
+            Self::BranchDeleted { .. }
+            | Self::NoSuchType { .. }
             | Self::NoSuchCommit { .. }
             | Self::VersionGone { .. }
             | Self::OtherVersion { .. }
@@ -181,6 +190,9 @@ impl Answer for ReadError {
 
     fn help(&self) -> String {
         match self {
+            Self::BranchDeleted { .. } => {
+                "`graphwrite branch list <graph>` lists the branches; open one of them".into()
+            }
             Self::NoSuchType { .. } => "`graphwrite status <graph>` lists the types".into(),
             Self::NoSuchCommit { .. } => "`graphwrite commit log <graph>` lists the commits".into(),
             Self::VersionGone { .. } => {

@@ -20,7 +20,7 @@ use crate::branch;
 use crate::core::Core;
 use crate::diff::diff;
 use crate::operation::{Caller, Work, schema_of};
-use crate::orphans::orphan;
+use crate::orphans::intent;
 use crate::outcome::outcome;
 use crate::recover::{PendingIntents, RecoverRequest, pending, recover};
 use crate::report::{CommitInfo, StatusReport, VerifyReport};
@@ -36,6 +36,11 @@ use crate::{
 };
 
 /// A graph: many tables, one authority. Cheap to clone; clones share everything.
+///
+/// A handle is on one incarnation of one branch. Once that is deleted, whatever is asked of the branch
+/// through it is refused as `branch_deleted`, even if another branch of its name is made; what was
+/// captured before can be read on. What is asked of the graph (its branches, and deleting them) and
+/// the builders of requests, which need the schema only, go on.
 #[derive(Debug, Clone)]
 pub struct Graph {
     core: Arc<Core>,
@@ -194,7 +199,9 @@ impl Graph {
     /// # Errors
     /// The storage failed, or holds no manifest that this build reads.
     pub async fn snapshot(&self) -> Result<Snapshot, ReadError> {
-        Snapshot::new(self.core.store.clone(), self.core.manifest.state().await?)
+        let newest = async { Ok::<_, ReadError>(self.core.manifest.state().await?) };
+        let state = self.core.unless_deleted(newest).await?;
+        Snapshot::new(self.core.store.clone(), state)
     }
 
     /// The branch as the commit left it, with the schema of its time.
@@ -203,7 +210,7 @@ impl Graph {
     /// The branch has no such commit, its version is not there any more or is another one, or the
     /// storage failed.
     pub fn snapshot_at(&self, commit: CommitId) -> BoxFuture<'_, Result<Snapshot, ReadError>> {
-        Box::pin(snapshot_at(&self.core, commit))
+        Box::pin(self.core.unless_deleted(snapshot_at(&self.core, commit)))
     }
 
     /// Which rows differ between two commits, exactly. Tables and files that both have in common are
@@ -212,7 +219,7 @@ impl Graph {
     /// # Errors
     /// As [`Graph::snapshot_at`], or rows cannot be read.
     pub fn diff(&self, request: DiffRequest) -> BoxFuture<'_, Result<CommitDiff, ReadError>> {
-        Box::pin(diff(&self.core, request))
+        Box::pin(self.core.unless_deleted(diff(&self.core, request)))
     }
 
     /// What recovery and seals have decided on this branch, newest first, `limit` at most. An owner's
@@ -221,7 +228,7 @@ impl Graph {
     /// # Errors
     /// The manifest cannot be read.
     pub async fn audit(&self, limit: usize) -> Result<Vec<AuditEntry>, ReadError> {
-        audit(&self.core, limit).await
+        self.core.unless_deleted(audit(&self.core, limit)).await
     }
 
     /// The newest commits, newest first, `limit` at most.
@@ -229,8 +236,11 @@ impl Graph {
     /// # Errors
     /// The manifest cannot be read.
     pub async fn log(&self, limit: usize) -> Result<Vec<CommitInfo>, ReadError> {
-        let state = self.core.manifest.state().await?;
-        Ok(state.commits(limit).await?.into_iter().map(CommitInfo::from).collect())
+        let commits = async {
+            let commits = self.core.manifest.state().await?.commits(limit).await?;
+            Ok(commits.into_iter().map(CommitInfo::from).collect())
+        };
+        self.core.unless_deleted(commits).await
     }
 
     /// The commit with this id; none when the branch has no such commit.
@@ -238,8 +248,11 @@ impl Graph {
     /// # Errors
     /// The manifest cannot be read.
     pub async fn commit(&self, id: CommitId) -> Result<Option<CommitInfo>, ReadError> {
-        let state = self.core.manifest.state().await?;
-        Ok(state.commit(id).await?.map(CommitInfo::from))
+        let found = async {
+            let found = self.core.manifest.state().await?.commit(id).await?;
+            Ok(found.map(CommitInfo::from))
+        };
+        self.core.unless_deleted(found).await
     }
 
     /// Makes a branch. It costs the same whatever the graph's size and number of branches, copies no
@@ -315,11 +328,7 @@ impl Graph {
     /// # Errors
     /// The storage failed, or the record cannot be understood.
     pub async fn intent(&self, attempt: AttemptId) -> Result<Option<Intent>, ReadError> {
-        let native = self.core.branch().native;
-        match self.core.intents.intent(&native, attempt).await? {
-            None if native.is_main() => Box::pin(orphan(&self.core, attempt)).await,
-            found => Ok(found),
-        }
+        self.core.unless_deleted(intent(&self.core, attempt)).await
     }
 
     /// Resolves what is pending, all of it or one attempt.
@@ -337,7 +346,7 @@ impl Graph {
     pub async fn status(&self) -> Result<StatusReport, ReadError> {
         // Erased as well: it reads all tables at once.
         let status: BoxFuture<'_, _> = Box::pin(status(&self.core));
-        status.await
+        self.core.unless_deleted(status).await
     }
 
     /// Checks everything that can be checked, past every cache. Reads only; what is wrong is in the
@@ -347,7 +356,7 @@ impl Graph {
     /// The graph cannot be read at all.
     pub async fn verify(&self) -> Result<VerifyReport, ReadError> {
         let verified: BoxFuture<'_, _> = Box::pin(verify(&self.core));
-        verified.await
+        self.core.unless_deleted(verified).await
     }
 
     /// How long gates were waited for and held in this process, on this graph.

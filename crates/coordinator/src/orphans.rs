@@ -78,11 +78,14 @@ pub(crate) fn discard_behind(core: &Arc<Core>, deleted: NativeBranch) {
     });
 }
 
-/// The intent of an attempt on a deleted branch; none if there is none.
-pub(crate) async fn orphan(
-    core: &Arc<Core>,
-    attempt: AttemptId,
-) -> Result<Option<Intent>, ReadError> {
+/// The intent of an attempt on the branch, on main also of one on a deleted branch; none if there is
+/// none.
+pub(crate) async fn intent(core: &Core, attempt: AttemptId) -> Result<Option<Intent>, ReadError> {
+    let own = core.branch().native;
+    let found = core.intents.intent(&own, attempt).await?;
+    if found.is_some() || !own.is_main() {
+        return Ok(found);
+    }
     let all = core.intents.list_all().await?;
     let holds = |listing: &RecoveryListing| listing.attempts.contains_key(&attempt);
     let native = all.iter().find(|(native, listing)| !native.is_main() && holds(listing));

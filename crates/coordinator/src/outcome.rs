@@ -7,9 +7,11 @@ use graphwrite_manifest::{
     ManifestError, ManifestState, OutcomeKind, OutcomeRow, PublishOutcome, Transition,
 };
 use graphwrite_protocol_types::{
-    Answer, AttemptId, BranchToken, Intent, OperationId, OwnerRecord, Purpose, Receipt,
+    Answer, AttemptId, BranchName, BranchToken, Intent, NameDecided, OperationId, OwnerRecord,
+    Purpose, Receipt,
 };
 use graphwrite_recovery::{BlockingObject, Listing, LoadedIntent, RecoveryPort};
+use graphwrite_substrate::NameError;
 use thiserror::Error;
 
 use crate::core::Core;
@@ -60,6 +62,14 @@ pub enum OperationOutcome {
         /// Age of its last sign of progress, in milliseconds.
         age_ms: u64,
     },
+    /// The branch incarnation that it was sent to is deleted. What it did there is gone with it, except
+    /// for what a branch that was forked in time has inherited.
+    BranchDeleted {
+        /// The branch's name.
+        branch: String,
+        /// Number of the incarnation.
+        incarnation: u64,
+    },
     /// The graph has neither a row nor an intent of it. It may still be on its way; a request that
     /// changed nothing leaves no row either.
     Unknown,
@@ -79,6 +89,14 @@ pub enum OutcomeError {
         asked: Box<BranchToken>,
         /// The branch that this handle has open.
         found: Box<BranchToken>,
+    },
+    /// The incarnation is deleted: nothing commits on it that anybody finds, and nothing is sealed.
+    #[error("branch `{branch}`, incarnation {incarnation}, is deleted; there is nothing to seal")]
+    BranchDeleted {
+        /// The branch's name.
+        branch: String,
+        /// Number of the incarnation.
+        incarnation: u64,
     },
     /// Nothing decides the operation, and a record that may be its intent cannot be understood.
     #[error("a pending intent may be the operation's: {0}")]
@@ -116,6 +134,7 @@ impl Answer for OutcomeError {
         match self {
             Self::ReadOnly => "read_only",
             Self::OtherIncarnation { .. } => "other_incarnation",
+            Self::BranchDeleted { .. } => "branch_deleted",
             Self::Blocked(_) => "recovery_blocked",
             Self::SealUnknown { .. } => "outcome_unknown",
             Self::Internal { .. } => "internal",
@@ -130,6 +149,7 @@ impl Answer for OutcomeError {
             Self::Read(error) => error.may_retry(),
             Self::ReadOnly
             | Self::OtherIncarnation { .. }
+            | Self::BranchDeleted { .. }
             | Self::Blocked(_)
             | Self::Internal { .. } => false,
         }
@@ -145,6 +165,10 @@ impl Answer for OutcomeError {
             Self::OtherIncarnation { .. } => {
                 "an operation id is scoped to one incarnation of its branch; ask the graph and the \
                  branch that the request was sent to"
+                    .into()
+            }
+            Self::BranchDeleted { .. } => {
+                "send the request to a branch that lives; under the same id nothing of it is there"
                     .into()
             }
             Self::Blocked(object) => object.remedy.into(),
@@ -169,13 +193,51 @@ pub(crate) async fn outcome(
 ) -> Result<OperationOutcome, OutcomeError> {
     let found = core.branch();
     if let Some(asked) = request.branch.filter(|asked| *asked != found) {
-        let (asked, found) = (Box::new(asked), Box::new(found));
-        return Err(OutcomeError::OtherIncarnation { asked, found });
+        return match was_deleted(core, &asked).await? {
+            true => deleted(request.seal, asked),
+            false => {
+                let (asked, found) = (Box::new(asked), Box::new(found));
+                Err(OutcomeError::OtherIncarnation { asked, found })
+            }
+        };
     }
-    match (request.seal, core.purpose) {
-        (true, Purpose::Read) => Err(OutcomeError::ReadOnly),
+    let answer = match (request.seal, core.purpose) {
+        (true, Purpose::Read) => return Err(OutcomeError::ReadOnly),
+        (true, Purpose::Write) if !is_current(core).await? => {
+            return deleted(true, found);
+        }
         (true, Purpose::Write) => seal(core, request.operation).await,
         (false, _) => ask(core, &request.operation).await,
+    };
+    // The name last, as for a commit: what lands on a branch after its deletion says nothing.
+    if is_current(core).await? { answer } else { deleted(request.seal, found) }
+}
+
+async fn is_current(core: &Core) -> Result<bool, ReadError> {
+    Ok(core.is_current().await?)
+}
+
+/// What is said of a request to an incarnation that is deleted.
+fn deleted(seal: bool, branch: BranchToken) -> Result<OperationOutcome, OutcomeError> {
+    let (branch, incarnation) = (branch.name, branch.record);
+    match seal {
+        true => Err(OutcomeError::BranchDeleted { branch, incarnation }),
+        false => Ok(OperationOutcome::BranchDeleted { branch, incarnation }),
+    }
+}
+
+/// Whether `asked` is an incarnation of this graph that is deleted, as far as records of it are left.
+async fn was_deleted(core: &Core, asked: &BranchToken) -> Result<bool, OutcomeError> {
+    let Ok(name) = asked.name.parse::<BranchName>() else { return Ok(false) };
+    let listing = core.names.list(&name).await.map_err(ReadError::from)?;
+    if !listing.is_over(asked.record) {
+        return Ok(false);
+    }
+    match core.names.read::<NameDecided>(&name, asked.record).await {
+        Ok(Some(decided)) => Ok(decided.live().is_some_and(|live| live.token == *asked)),
+        // A record of a dead number may have been tidied away, or be damaged: its number says enough.
+        Ok(None) | Err(NameError::Unusable { .. }) => Ok(true),
+        Err(error) => Err(OutcomeError::Records(error.into())),
     }
 }
 

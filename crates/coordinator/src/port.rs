@@ -25,6 +25,7 @@ use graphwrite_substrate::{
     TableHandle, Version, delete_dataset, delete_ref, head, read_slot, stage_fence, stage_restore,
     strict_commit,
 };
+use parking_lot::Mutex;
 use thiserror::Error;
 
 use crate::core::Core;
@@ -83,11 +84,18 @@ impl From<graphwrite_substrate::StoreError> for PortError {
 pub(crate) struct Port {
     core: Arc<Core>,
     branch: BranchToken,
+    /// What whoever made the port has listed already, for the first who asks.
+    listed: Mutex<Option<RecoveryListing>>,
 }
 
 impl Port {
     pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core), branch: core.branch() }
+        Self { core: Arc::clone(core), branch: core.branch(), listed: Mutex::default() }
+    }
+
+    /// A port whose records have just been listed.
+    pub(crate) fn over(core: &Arc<Core>, listed: RecoveryListing) -> Self {
+        Self { listed: Mutex::new(Some(listed)), ..Self::new(core) }
     }
 
     /// The state that a decision was made on, if it still is the newest one known.
@@ -266,7 +274,11 @@ impl RecoveryPort for Port {
     }
 
     async fn list_records(&self) -> Result<Listing, PortError> {
-        let listing = self.core.intents.list(&self.branch.native).await?;
+        let listed = self.listed.lock().take();
+        let listing = match listed {
+            Some(listing) => listing,
+            None => self.core.intents.list(&self.branch.native).await?,
+        };
         Ok(listing_of(&listing, self.core.options.env.unix_micros()))
     }
 

@@ -9,11 +9,11 @@ use graphwrite_recovery::{
 use thiserror::Error;
 use tracing::Instrument;
 
-use crate::PortError;
 use crate::core::Core;
 use crate::orphans::{OrphansOf, run_orphans};
 use crate::port::Port;
 use crate::spans;
+use crate::{PortError, ReadError};
 
 /// How far recovery on request may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,10 @@ pub enum RecoverError {
     /// The handle was opened for reading.
     #[error("the graph was opened read-only")]
     ReadOnly,
+    /// The branch that the handle is on is deleted, or whether it is cannot be read. What it has left
+    /// is discarded by recovery of main.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// A word about an owner needs an attempt.
     #[error("an owner can be declared dead for one attempt only; name it")]
     OwnerOfNone,
@@ -79,12 +83,17 @@ impl Answer for RecoverError {
         match self {
             Self::ReadOnly => "read_only",
             Self::OwnerOfNone => "usage",
+            Self::Read(error) => error.code(),
             Self::Barrier(_) => "storage",
         }
     }
 
     fn may_retry(&self) -> bool {
-        matches!(self, Self::Barrier(_))
+        match self {
+            Self::Read(error) => error.may_retry(),
+            Self::Barrier(_) => true,
+            Self::ReadOnly | Self::OwnerOfNone => false,
+        }
     }
 
     fn had_no_effect(&self) -> bool {
@@ -95,6 +104,7 @@ impl Answer for RecoverError {
         match self {
             Self::ReadOnly => "open the graph for writing".into(),
             Self::OwnerOfNone => "`graphwrite intent list <graph>` lists the attempts".into(),
+            Self::Read(error) => error.help(),
             Self::Barrier(_) => "correct what the message names and run it again".into(),
         }
     }
@@ -103,7 +113,7 @@ impl Answer for RecoverError {
 /// What is pending and what would be done about it; on main, also what deleted branches have left.
 /// Reads only.
 pub(crate) async fn pending(core: &Arc<Core>) -> Result<PendingIntents, RecoverError> {
-    let mut found = probe(core).await?;
+    let mut found = core.unless_deleted(probe(core)).await?;
     if core.branch().native.is_main() {
         let all = OrphansOf::AllBranches;
         found = found.and(run_orphans(core, all, &RecoveryMode::Probe, None).await?);
@@ -127,6 +137,7 @@ pub(crate) async fn recover(
     if core.purpose == Purpose::Read {
         return Err(RecoverError::ReadOnly);
     }
+    core.refuse_deleted().await?;
     let span = spans::recover(core, &request);
     let report = Box::pin(resolve(core, request)).instrument(span.clone()).await;
     spans::recovered(&span, &report);
@@ -134,7 +145,7 @@ pub(crate) async fn recover(
 }
 
 async fn resolve(core: &Arc<Core>, request: RecoverRequest) -> Result<BarrierReport, RecoverError> {
-    let port = Port::new(core);
+    let (port, orphans) = listed(core).await?;
     let (local, waits) = (core.options.process.as_ref(), &core.options.waits);
     let mode = match request.mode {
         RecoverMode::RollForward => RecoveryMode::RollForward(RollForward::granted()),
@@ -148,21 +159,23 @@ async fn resolve(core: &Arc<Core>, request: RecoverRequest) -> Result<BarrierRep
         None if request.owner_is_dead => return Err(RecoverError::OwnerOfNone),
         None => Box::pin(run(&port, &mode, None, local, waits)).await?,
     };
-    let report = with_orphans(core, request.attempt, &mode, report).await?;
+    let report = match request.attempt {
+        _ if !orphans => report,
+        Some(_) if !report.is_empty() => report,
+        attempt => report.and(run_orphans(core, OrphansOf::AllBranches, &mode, attempt).await?),
+    };
     report.resolved.iter().for_each(|(_, resolution)| core.counters.resolved(resolution));
     Ok(report)
 }
 
-/// On main, recovery also discards what deleted branches have left: all of it, or the one attempt that
-/// is not one of main's.
-async fn with_orphans(
-    core: &Arc<Core>,
-    attempt: Option<AttemptId>,
-    mode: &RecoveryMode,
-    own: BarrierReport,
-) -> Result<BarrierReport, RecoverError> {
-    if !core.branch().native.is_main() || (attempt.is_some() && !own.is_empty()) {
-        return Ok(own);
+/// The port of the branch, and whether there are records that may be of deleted branches. On main one
+/// LIST shows both.
+async fn listed(core: &Arc<Core>) -> Result<(Port, bool), RecoverError> {
+    let own = core.branch().native;
+    if !own.is_main() {
+        return Ok((Port::new(core), false));
     }
-    Ok(own.and(run_orphans(core, OrphansOf::AllBranches, mode, attempt).await?))
+    let mut all = core.intents.list_all().await.map_err(ReadError::from)?;
+    let port = Port::over(core, all.remove(&own).unwrap_or_default());
+    Ok((port, !all.is_empty()))
 }

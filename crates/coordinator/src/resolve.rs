@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use graphwrite_protocol_types::{Full, Intent, RecoveryMode, Unknown, Unresolved, WriteOutcome};
+use graphwrite_protocol_types::{
+    BranchDeleted, CommitId, Full, Intent, RecoveryMode, Unknown, Unresolved, WriteOutcome,
+};
 use graphwrite_recovery::{Interpreter, OwnSteps, Owner, RecordSet, Resolution};
 
 use crate::Injected;
@@ -95,9 +97,10 @@ async fn answer(
                 _ => without_effect(core, intent, setback).await,
             }
         }
-        Resolution::RolledBack { .. } | Resolution::Empty { .. } | Resolution::Discarded { .. } => {
+        Resolution::RolledBack { .. } | Resolution::Empty { .. } => {
             without_effect(core, intent, setback).await
         }
+        Resolution::Discarded { .. } => Ok(on_deleted_branch(core, intent, setback).await),
         Resolution::Waiting(_) => Ok(Attempted::done(unknown(intent, setback.text))),
         Resolution::Stopped(stopped) if stopped.aborted => {
             Ok(Attempted::done(WriteOutcome::RecoveryRequired(Unresolved {
@@ -139,6 +142,28 @@ async fn committed(
         reason: format!("commit {} has no lineage row", intent.lineage.commit),
     })?;
     Ok(Attempted::done(acknowledge(core, &row, restarts).await))
+}
+
+/// The branch was deleted under the attempt, so that nobody decides it any more. What it can be told is
+/// whether its commit is there, which a fork may hold; while a commit may still land, that is open.
+async fn on_deleted_branch(core: &Core, intent: &Intent, setback: Setback) -> Attempted {
+    let landed = landed(core, intent).await;
+    match landed {
+        Ok(None) if setback.publish_is_open => Attempted::done(unknown(intent, setback.text)),
+        Ok(landed) => Attempted::done(WriteOutcome::BranchDeleted(BranchDeleted {
+            operation: intent.operation.clone(),
+            branch: intent.branch.clone(),
+            landed,
+        })),
+        // What the branch holds cannot be read any more: only an attempt that never asked for its
+        // commit knows that there is none.
+        Err(fault) => Attempted::done(unknown(intent, format!("{}; then {fault}", setback.text))),
+    }
+}
+
+async fn landed(core: &Core, intent: &Intent) -> Result<Option<CommitId>, WriteErrorKind> {
+    let row = core.manifest.state().await?.outcome_of_attempt(intent.attempt).await?;
+    Ok(row.and_then(|row| row.commit()))
 }
 
 /// The name under which the intent knew the table of an effect.

@@ -32,11 +32,13 @@ pub(crate) struct Setback {
     pub(crate) reason: RestartReason,
     /// The same for people, with the details.
     pub(crate) text: String,
+    /// Whether a manifest commit was sent and never answered, so that it may still land.
+    pub(crate) publish_is_open: bool,
 }
 
 impl Setback {
     pub(crate) fn new(reason: RestartReason, text: impl fmt::Display) -> Self {
-        Self { reason, text: text.to_string() }
+        Self { reason, text: text.to_string(), publish_is_open: false }
     }
 }
 

@@ -348,6 +348,7 @@ async fn publish(
     use RestartReason::{Closed, NotPublished, OperationDecided};
     let transition = Transition::Commit { intent: applied.intent(), delta: applied.delta() };
     let outcome = core.manifest.publish_staged(transition, state, ahead).await;
+    let publish_is_open = matches!(outcome, Err(ManifestError::Unknown { .. }));
     let (reason, text) = match outcome {
         Ok(PublishOutcome::Committed { state, commit }) => {
             let published = applied.published(state.base().manifest.clone());
@@ -373,7 +374,8 @@ async fn publish(
         Err(error) => (NotPublished, error.to_string()),
     };
     let steps = vec![OwnSteps::SomeLanded; applied.write().effects.len()];
-    Err(Failed::lost(applied.into_recovery(), steps, Setback { reason, text }))
+    let setback = Setback { reason, text, publish_is_open };
+    Err(Failed::lost(applied.into_recovery(), steps, setback))
 }
 
 /// Best effort: whatever is left, the next barrier removes.

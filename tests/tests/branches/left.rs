@@ -41,11 +41,17 @@ impl Left {
     pub(super) async fn on(self, store: &Store, branch: &str) -> AttemptId {
         let known = intents(store).await;
         match self {
-            Self::Armed => writer_dies(store, branch, 1, is_arming).await,
-            Self::Begun => writer_dies(store, branch, 1, is_effect).await,
-            Self::Half | Self::Aborted => writer_dies(store, branch, 3, is_effect).await,
-            Self::Whole => writer_dies(store, branch, 4, is_effect).await,
-            Self::Published => writer_dies(store, branch, 1, is_manifest_commit).await,
+            Self::Armed => writer_dies(store, branch, at_nth(1, is_arming, Fault::DieAfter)).await,
+            Self::Begun => writer_dies(store, branch, at_nth(1, is_effect, Fault::DieAfter)).await,
+            Self::Half | Self::Aborted => {
+                writer_dies(store, branch, at_nth(3, is_effect, Fault::DieAfter)).await;
+            }
+            Self::Whole => {
+                writer_dies(store, branch, at_nth(1, is_manifest_commit, Fault::DieBefore)).await;
+            }
+            Self::Published => {
+                writer_dies(store, branch, at_nth(1, is_manifest_commit, Fault::DieAfter)).await;
+            }
         }
         if self == Self::Aborted {
             recoverer_dies(store, branch).await;
@@ -64,8 +70,12 @@ pub(super) async fn intents(store: &Store) -> Vec<String> {
     records.filter(|path| path.ends_with(".intent")).collect()
 }
 
-async fn writer_dies(store: &Store, branch: &str, nth: usize, selects: fn(&Operation) -> bool) {
-    let (client, faults) = store.reopened().faulty(at_nth(nth, selects, Fault::DieAfter));
+async fn writer_dies(
+    store: &Store,
+    branch: &str,
+    fault: impl Fn(&Operation) -> Fault + Send + Sync + 'static,
+) {
+    let (client, faults) = store.reopened().faulty(fault);
     let graph = Graph::open(client, own_process()).await.unwrap();
     let graph = open(&graph, branch).await;
     let request = LoadRequest::new(input(&graph, ROWS).await, LoadMode::Upsert);

@@ -6,7 +6,7 @@ use graphwrite_coordinator::{
 };
 use graphwrite_protocol_types::{BranchName, BranchSelector};
 
-use super::scene::{BARRIER, Budget, COLD, EDGE, INSERT, Scene, THREE, UPSERT, person};
+use super::scene::{Budget, COLD, EDGE, INSERT, Scene, THREE, UPSERT, person};
 use super::table::{Cost, Costs};
 use crate::world::own_process;
 
@@ -153,7 +153,8 @@ impl Scene {
         self.write("first company", None, &first).await;
         let upsert = "load on a branch: upsert touching 3 tables";
         costs.push(self.load(upsert, beside_main(UPSERT), LoadMode::Upsert, &THREE).await);
-        costs.push(self.recover("barrier with nothing pending", BARRIER).await);
+        let what = "recovery of a branch with nothing pending: its name, and a barrier";
+        costs.push(self.recover(what, None).await);
         let what = "snapshot of a branch";
         let (cost, snapshot) = self.meter.cost(what, Some((3, 2)), 0, self.graph.snapshot()).await;
         snapshot.unwrap();

@@ -147,9 +147,7 @@ impl Scene {
         );
         costs.extend(self.mutations().await);
         costs.extend(self.answers().await);
-        let what =
-            "recovery with nothing pending: a barrier, and a look for what deleted branches left";
-        costs.push(self.recover(what, None).await);
+        costs.push(self.recover("barrier with nothing pending", BARRIER).await);
         costs.push(self.snapshot().await);
         costs.push(self.cold().await);
         costs
@@ -256,8 +254,8 @@ impl Scene {
         }
     }
 
-    /// On a branch this is the barrier of a write and nothing else. On main it also looks for what deleted
-    /// branches have left.
+    /// On main this asks what the barrier of a write asks: its LIST also shows what deleted branches have
+    /// left. On a branch it first asks for the name.
     pub(super) async fn recover(&self, what: &'static str, budget: Budget) -> Cost {
         let request =
             RecoverRequest { attempt: None, mode: RecoverMode::Full, owner_is_dead: false };

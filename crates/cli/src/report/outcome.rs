@@ -24,10 +24,12 @@ impl PendingOwner {
 /// What became of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct OutcomeReport {
-    /// `committed`, `aborted`, `pending` or `unknown`.
+    /// `committed`, `aborted`, `pending`, `branch_deleted` or `unknown`.
     pub(crate) outcome: &'static str,
     pub(crate) operation_id: String,
     pub(crate) branch: String,
+    /// Number of the incarnation that is deleted.
+    incarnation: Option<u64>,
     /// Whether nothing can change the outcome any more.
     #[serde(rename = "final")]
     is_final: bool,
@@ -52,6 +54,7 @@ impl OutcomeReport {
             outcome: "unknown",
             operation_id: operation.to_string(),
             branch: branch.to_owned(),
+            incarnation: None,
             is_final: false,
             attempt_id: None,
             owner: None,
@@ -83,6 +86,13 @@ impl OutcomeReport {
                 next: Some(format!("graphwrite intent explain {graph} {attempt}")),
                 ..unknown
             },
+            OperationOutcome::BranchDeleted { incarnation, .. } => Self {
+                outcome: "branch_deleted",
+                incarnation: Some(*incarnation),
+                is_final: true,
+                next: None,
+                ..unknown
+            },
             _ => unknown,
         }
     }
@@ -90,7 +100,7 @@ impl OutcomeReport {
     fn outcome_cell(&self) -> Cell {
         let tone = match self.outcome {
             "committed" => Tone::Good,
-            "aborted" => Tone::Bad,
+            "aborted" | "branch_deleted" => Tone::Bad,
             _ => Tone::Warn,
         };
         Cell::text(self.outcome).toned(tone)
@@ -103,6 +113,9 @@ impl OutcomeReport {
             ("aborted", true) => "The request is sealed: it was not carried out and never will be.",
             ("aborted", false) => {
                 "An attempt was given up. Another one may still commit; a seal would exclude that."
+            }
+            ("branch_deleted", _) => {
+                "The branch that it was sent to is deleted, and what it did there with it."
             }
             ("pending", _) => {
                 "An attempt is under way or was interrupted; the next write to its tables ends it."

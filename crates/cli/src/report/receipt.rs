@@ -16,6 +16,8 @@ pub(crate) struct ReceiptReport {
     pub(crate) operation_id: String,
     pub(crate) attempt_id: String,
     pub(crate) branch: String,
+    /// Number of the branch's incarnation, which the operation id belongs to; 0 for main.
+    pub(crate) incarnation: u64,
     pub(crate) commit_id: Option<String>,
     pub(crate) manifest_version: u64,
     pub(crate) writer: &'static str,
@@ -42,6 +44,7 @@ impl ReceiptReport {
             operation_id: receipt.operation.to_string(),
             attempt_id: receipt.attempt.to_string(),
             branch: receipt.branch.name.clone(),
+            incarnation: receipt.branch.record,
             commit_id: receipt.commit.map(|commit| commit.to_string()),
             manifest_version: receipt.manifest_version,
             writer: receipt.writer.name(),

@@ -440,3 +440,36 @@ fn an_export_beyond_its_memory_has_the_same_order() {
     let ran = world.run("export {g} --memory 64KiB --temp-dir {d}/nowhere --format jsonl");
     assert_eq!((ran.exit, &ran.error()["code"]), (Exit::Storage, &"temp_storage".into()));
 }
+
+#[test]
+fn an_operation_on_a_deleted_branch_is_answered_as_that_and_cannot_be_sealed() {
+    let world = World::loaded();
+    world.write("more.jsonl", r#"{"type":"Person","data":{"slug":"cyd"}}"#);
+    world.run("branch create {g} a").done();
+    let load = "load {g} --branch a --data {d}/more.jsonl --operation-id once --json";
+    let receipt = world.run(load).done().json();
+    assert_eq!((&receipt["branch"], &receipt["incarnation"]), (&"a".into(), &1.into()));
+    world.run("branch delete {g} a").done();
+    let is_gone = |line: &str| {
+        let ran = world.run(line);
+        assert_eq!(ran.exit, Exit::Negative, "{line}: {}", ran.errors);
+        let answer = ran.json();
+        assert_eq!(
+            (&answer["outcome"], &answer["incarnation"]),
+            (&"branch_deleted".into(), &1.into())
+        );
+        assert_eq!((&answer["final"], &answer["next"]), (&true.into(), &Value::Null));
+    };
+    is_gone("outcome {g} once --branch a --json");
+    let refused = world.run("outcome {g} once --branch a --seal --json");
+    assert_eq!(
+        (refused.exit, &refused.error()["code"]),
+        (Exit::Conflict, &"branch_deleted".into())
+    );
+    world.run("branch create {g} a").done();
+    is_gone("outcome {g} once --branch a --incarnation 1 --json");
+    let now = world.run("outcome {g} once --branch a --json").json();
+    assert_eq!(now["outcome"], "unknown");
+    let never = world.run("outcome {g} once --branch a --incarnation 3 --json");
+    assert_eq!((never.exit, &never.error()["code"]), (Exit::Refused, &"no_such_branch".into()));
+}

@@ -79,6 +79,7 @@ snapshots! {
     the_outcome_of_an_aborted_operation: outcome(samples::aborted(false));
     the_outcome_of_a_sealed_operation: outcome(samples::aborted(true));
     the_outcome_of_a_pending_operation: outcome(samples::in_flight());
+    the_outcome_on_a_deleted_branch: outcome(samples::of_deleted_branch());
     the_outcome_of_an_unknown_operation: outcome(OperationOutcome::Unknown);
     the_version: Version { failpoints: false, ..Version::of_this_build() };
 }

@@ -140,6 +140,10 @@ pub(super) fn aborted(is_final: bool) -> OperationOutcome {
     OperationOutcome::Aborted { attempt: attempt(1), is_final }
 }
 
+pub(super) fn of_deleted_branch() -> OperationOutcome {
+    OperationOutcome::BranchDeleted { branch: "agent/1".to_owned(), incarnation: 2 }
+}
+
 pub(super) fn in_flight() -> OperationOutcome {
     OperationOutcome::Pending { attempt: attempt(1), owner: owner(), age_ms: 61_500 }
 }

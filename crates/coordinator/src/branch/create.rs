@@ -99,11 +99,13 @@ async fn creation(
         false => AttemptId::mint(core.options.env.as_ref()),
     };
     let _live = core.options.process.enter(id);
-    let (cleared, source, look) = tokio::join!(
+    let (is_there, cleared, source, look) = tokio::join!(
+        refuse_deleted(core, &request.from),
         clear_the_way(core),
         ForkSource::capture(core, &request.from),
         settled(core, &request.name),
     );
+    is_there?;
     cleared?;
     let (number, source) = (next_number(&look?)?, source?);
     let begun = NameBegun {
@@ -127,6 +129,15 @@ async fn creation(
             give_up(core, &begun, &error).await;
             Err(error)
         }
+    }
+}
+
+/// Nothing is made by a handle whose branch is deleted. Of the head of its own branch it is asked when
+/// that is captured.
+async fn refuse_deleted(core: &Core, from: &BranchFrom) -> Result<(), BranchError> {
+    match from {
+        BranchFrom::Head(source) if source.to_string() == core.branch().name => Ok(()),
+        _ => Ok(core.refuse_deleted().await?),
     }
 }
 

@@ -33,12 +33,11 @@ impl SourceManifest {
     /// The manifest of a branch at its newest state.
     async fn newest(core: &Arc<Core>, selector: &BranchSelector) -> Result<Self, BranchError> {
         if core.branch().name == selector.to_string() {
-            let (current, state) = tokio::join!(core.is_current(), core.manifest.state());
             // The name may mean another incarnation than the one that the handle is on.
-            if current? {
-                state.map_err(crate::ReadError::from)?;
-                return Ok(Self::Handle(Arc::clone(core)));
-            }
+            let (is_there, state) = tokio::join!(core.refuse_deleted(), core.manifest.state());
+            is_there?;
+            state.map_err(crate::ReadError::from)?;
+            return Ok(Self::Handle(Arc::clone(core)));
         }
         Ok(Self::Opened(Box::new(manifest_of(core, selector).await?)))
     }
