@@ -33,6 +33,8 @@ The build system of this workspace. Each command works in a fresh clone, with no
 usage: cargo xtask <command>
 
   demo                 a graph written, killed in the middle of a write, and healed by the next one
+  demo --branches      two hundred branches, each written, half of them deleted; the graph is clean, and
+                       its state is one screen; prints times
   test [--fast]        every check and every test, in order, stopping at the first failure;
                        --fast leaves out clippy and the documentation
   tidy                 the house rules that a program can check (docs/STYLE.md)
@@ -77,6 +79,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         ["test"] => suite::run(&Workspace::open()?, suite::Scope::Everything),
         ["test", "--fast"] => suite::run(&Workspace::open()?, suite::Scope::Fast),
         ["demo"] => demo::run(&Workspace::open()?),
+        ["demo", "--branches"] => demo::branches::run(&Workspace::open()?),
         ["bench", "--memory"] => memory::run(&Workspace::open()?),
         ["tidy"] => tidy::run(&Workspace::open()?),
         ["model"] => model::run(&Workspace::open()?, model::Shown::Rows),

@@ -1,6 +1,7 @@
 //! `cargo xtask demo`: a graph written atomically, killed in the middle of a write, and healed by the
 //! next one. It drives the real tool on a real directory and checks everything that it says.
 
+pub(crate) mod branches;
 mod narrator;
 mod rows;
 

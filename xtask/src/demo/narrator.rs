@@ -4,6 +4,8 @@
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
 use crate::process::Workspace;
@@ -13,6 +15,8 @@ use crate::process::Workspace;
 pub(crate) enum End {
     /// With exit code 0.
     Done,
+    /// With exit code 1: the answer is negative.
+    Negative,
     /// By a signal, as a process that crashes.
     Killed,
 }
@@ -84,6 +88,50 @@ impl<'a> Narrator<'a> {
         Ok(text(&output.stdout))
     }
 
+    /// Runs many commands silently, `at_once` processes at a time, and gives the time that all of them
+    /// took.
+    ///
+    /// # Errors
+    /// When one does not exit with 0.
+    pub(crate) fn crowd(
+        &self,
+        at_once: usize,
+        commands: impl Iterator<Item = Vec<String>>,
+    ) -> Result<Duration, Failure> {
+        let commands: Vec<Vec<String>> = commands.collect();
+        let words: Vec<&str> = commands.first().into_iter().flatten().map(String::as_str).collect();
+        println!(
+            "\n    $ {}    (and {} more)",
+            self.shown(&words),
+            commands.len().saturating_sub(1)
+        );
+        let (program, root) = (&self.program, self.workspace.root());
+        let (next, started) = (AtomicUsize::new(0), Instant::now());
+        let work = || -> Result<(), (usize, Option<Output>)> {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(arguments) = commands.get(at) else { return Ok(()) };
+                let ran = Command::new(program).args(arguments).current_dir(root).output();
+                match ran {
+                    Ok(output) if is(output.status, End::Done) => {}
+                    ran => return Err((at, ran.ok())),
+                }
+            }
+        };
+        let ends = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().map(|worker| worker.join()).collect::<Vec<_>>()
+        });
+        for end in ends {
+            let Ok(Err((at, output))) = end else { continue };
+            eprint!("{}", output.as_ref().map(|it| text(&it.stderr)).unwrap_or_default());
+            let words: Vec<&str> = commands[at].iter().map(String::as_str).collect();
+            let code = output.and_then(|output| output.status.code());
+            return Err(Failure::Exit { program: self.shown(&words), code });
+        }
+        Ok(started.elapsed())
+    }
+
     /// Checks what the demo has just said.
     ///
     /// # Errors
@@ -135,6 +183,7 @@ fn text(bytes: &[u8]) -> String {
 fn is(status: ExitStatus, end: End) -> bool {
     match end {
         End::Done => status.success(),
+        End::Negative => status.code() == Some(1),
         End::Killed => status.code().is_none(),
     }
 }
@@ -172,6 +221,7 @@ mod tests {
     fn only_exit_code_0_counts_as_done() {
         assert!(is(ExitStatus::from_raw(0), End::Done));
         assert!(!is(ExitStatus::from_raw(EXITED_WITH_1), End::Done));
+        assert!(is(ExitStatus::from_raw(EXITED_WITH_1), End::Negative));
         assert!(!is(ExitStatus::from_raw(ABORTED), End::Done));
     }
 }
