@@ -9,3 +9,4 @@ mod orphans;
 mod plans;
 pub(crate) mod scene;
 mod stale;
+mod whole;
