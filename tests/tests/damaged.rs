@@ -41,6 +41,16 @@ struct Case {
     change: Change,
 }
 
+impl Case {
+    /// Whether these may be the rows of a graph that has `expected`. Data pages have no checksums, so that
+    /// values of a table may be others: docs/assumptions.md. How many rows there are may not.
+    fn allows(&self, seen: &Rows, expected: &Rows) -> bool {
+        let is_page = self.object.starts_with("tables/") && self.object.contains("/data/");
+        let counts = |rows: &Rows| rows.values().map(Vec::len).collect::<Vec<_>>();
+        seen == expected || (is_page && counts(seen) == counts(expected))
+    }
+}
+
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} of {}", self.change, self.object)
@@ -226,8 +236,9 @@ async fn judged(ground: &Ground, case: &Case) -> Vec<String> {
         match command(ground.with(case).await, work).await {
             Err(text) => wrong.push(format!("{name}: {case}: {text}")),
             Ok(seen) => {
-                let is_wrong = seen.before.as_ref().is_some_and(|rows| *rows != ground.before)
-                    || seen.after.as_ref().is_some_and(|rows| *rows != ground.after);
+                let is_wrong =
+                    seen.before.as_ref().is_some_and(|it| !case.allows(it, &ground.before))
+                        || seen.after.as_ref().is_some_and(|it| !case.allows(it, &ground.after));
                 if is_wrong {
                     wrong.push(format!("{name}: {case}: other rows"));
                 }
