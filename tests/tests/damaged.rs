@@ -193,6 +193,7 @@ async fn command(storage: MemoryStorage, work: fn(Graph) -> Work) -> Result<Seen
 }
 
 type Work = futures::future::BoxFuture<'static, Seen>;
+type Command = fn(Graph) -> Work;
 
 fn export(graph: Graph) -> Work {
     Box::pin(async move { Seen { before: exported(&graph).await.ok(), ..Seen::default() } })
@@ -230,7 +231,7 @@ fn write(graph: Graph) -> Work {
 async fn judged(ground: &Ground, case: &Case) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut answers = Vec::new();
-    let commands: [(&str, fn(Graph) -> Work); 4] =
+    let commands: [(&str, Command); 4] =
         [("export", export), ("status", status), ("verify", verify), ("load", write)];
     for (name, work) in commands {
         match command(ground.with(case).await, work).await {

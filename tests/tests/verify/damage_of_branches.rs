@@ -42,7 +42,7 @@ fn dataset(path: &str) -> &str {
     path.split_once("/_versions/").map_or("", |(dataset, _)| dataset)
 }
 
-fn flip(bytes: &mut Vec<u8>) {
+fn flip(bytes: &mut [u8]) {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
 }
@@ -51,7 +51,7 @@ fn flip(bytes: &mut Vec<u8>) {
 async fn the_record_that_decides_a_name_is_missed_when_it_is_flipped() {
     let (ground, _, _) = ground().await;
     let record = "_control/branch/b/1.decided";
-    ground.change(record, flip).await;
+    ground.change(record, |bytes| flip(bytes)).await;
     let report = ground.verified().await;
     assert_eq!(faults(&report), ["unusable_name"]);
     assert_eq!(of(&report, "unusable_name")[0].place, record);
@@ -73,7 +73,7 @@ async fn a_decision_whose_beginning_is_gone_is_named_and_one_that_is_flipped_is_
     let (ground, _, _) = ground().await;
     let begin = "_control/branch/b/1.begin";
     let flipped = ground.fork();
-    flipped.change(begin, flip).await;
+    flipped.change(begin, |bytes| flip(bytes)).await;
     let report = flipped.verified().await;
     assert_eq!(faults(&report), [""; 0]);
     assert_eq!(of(&report, "unreadable_name_record")[0].place, begin);
