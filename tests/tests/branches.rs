@@ -9,4 +9,5 @@ mod orphans;
 mod plans;
 pub(crate) mod scene;
 mod stale;
+mod unsettled;
 mod whole;

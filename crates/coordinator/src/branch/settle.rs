@@ -5,22 +5,32 @@
 use graphwrite_manifest::NativeFork;
 use graphwrite_protocol_types::{BranchName, NameBegun, NameFacts, OthersMay};
 use graphwrite_recovery::{Owner, owner_of};
-use graphwrite_substrate::{NameLook, ObjectEntry};
+use graphwrite_substrate::{NameLook, ObjectEntry, RecordPut, StoreError};
 
 use crate::BranchError;
 use crate::core::Core;
 
+/// How often a decision whose fate is not known is looked for and sent again.
+const DOUBTS_MAX: u32 = 2;
+
 /// What a name means, once it is decided.
 pub(crate) async fn settled(core: &Core, name: &BranchName) -> Result<NameLook, BranchError> {
     let (waits, env) = (&core.options.waits, &core.options.env);
-    let (started, mut looks) = (env.monotonic_micros(), 0);
+    let (started, mut looks, mut doubts) = (env.monotonic_micros(), 0, 0);
     loop {
         let look =
             core.names.look(name).await.map_err(|error| BranchError::of_names(error, name))?;
         let Some(begun) = look.begun() else { return Ok(look) };
         let age_ms = age_ms(core, &look);
-        if decide(core, begun, &look.facts, age_ms).await? {
-            continue;
+        match decide(core, begun, &look.facts, age_ms).await? {
+            Decided::Stands => continue,
+            // The next look may find it; a storage that writes nothing is not asked for ever.
+            Decided::Unknown(cause) if doubts >= DOUBTS_MAX => return Err(cause.into()),
+            Decided::Unknown(_) => {
+                doubts += 1;
+                continue;
+            }
+            Decided::NotNow => {}
         }
         let waited_ms = env.monotonic_micros().saturating_sub(started) / 1_000;
         if waited_ms >= waits.contention_wait_ms {
@@ -38,13 +48,23 @@ pub(crate) async fn settled(core: &Core, name: &BranchName) -> Result<NameLook, 
     }
 }
 
+/// What came of deciding a name that another has begun.
+enum Decided {
+    /// A decision stands, of whomever.
+    Stands,
+    /// It is not allowed now.
+    NotNow,
+    /// The storage does not say whether it stands.
+    Unknown(StoreError),
+}
+
 /// Decides, if that is allowed now; whose decision stands, the next look says.
 async fn decide(
     core: &Core,
     begun: &NameBegun,
     facts: &NameFacts,
     age_ms: u64,
-) -> Result<bool, BranchError> {
+) -> Result<Decided, BranchError> {
     let probe = NativeFork::of_begun(begun).probe(&core.store).await?;
     let facts = NameFacts { clone: probe.clone, contents: probe.contents, ..*facts };
     let by = core.options.process.instance();
@@ -53,13 +73,15 @@ async fn decide(
         OthersMay::DecideLive => begun.decided_live(by, now_us),
         OthersMay::DecideVoidAfterWaiting => match given_up(core, begun, age_ms) {
             Some(reason) => begun.decided_void(reason, by, now_us),
-            None => return Ok(false),
+            None => return Ok(Decided::NotNow),
         },
-        OthersMay::Nothing | OthersMay::Look => return Ok(false),
+        OthersMay::Nothing | OthersMay::Look => return Ok(Decided::NotNow),
     };
     let put = core.names.put_decided(&decided).await;
-    // Written, lost or not known: the record that stands decides.
-    put.map_err(|error| BranchError::of_names(error, &begun.name)).map(|_| true)
+    Ok(match put.map_err(|error| BranchError::of_names(error, &begun.name))? {
+        RecordPut::Written | RecordPut::Taken(_) => Decided::Stands,
+        RecordPut::Unknown(cause) => Decided::Unknown(cause),
+    })
 }
 
 /// Why the owner of a beginning is not waited for any more.
