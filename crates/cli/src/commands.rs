@@ -23,6 +23,7 @@ use crate::command::{
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::io::{Io, Surroundings};
+use crate::remedy;
 use crate::render::{Report, write_report};
 use crate::report::Version;
 use crate::style::Style;
@@ -61,7 +62,9 @@ pub(crate) fn run(cli: Cli, style: Style, io: &mut Io<'_>) -> Result<Exit, Failu
     let runtime = runtime()?;
     let ended = runtime.block_on(Box::pin(async {
         survive_file_limits();
-        dispatch(cli.command, style, io).await
+        let place = remedy::place(&cli.command);
+        let ended = dispatch(cli.command, style, io).await;
+        ended.map_err(|failure| failure.at(place.as_ref()))
     }));
     // Work behind the answers was waited for where there is some; what is left owes nobody anything.
     runtime.shutdown_timeout(Duration::ZERO);

@@ -17,6 +17,7 @@ mod io;
 mod output;
 mod place;
 mod progress;
+mod remedy;
 mod render;
 mod report;
 mod resolved;

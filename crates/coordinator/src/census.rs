@@ -242,15 +242,22 @@ fn unknown_verdict(
     }
 }
 
-/// Only the record that says what a name means is missed when it cannot be understood.
-fn judge(look: &NameLook, number: u64, records: &NumberRecords, bad: &mut [BadRecord]) {
+/// Only the record that says what a name means is missed when it cannot be understood. A deletion counts
+/// whatever is in it, so one that nobody can have written takes a branch away.
+fn judge(look: &NameLook, number: u64, records: &NumberRecords, bad: &mut Vec<BadRecord>) {
     let highest = look.listing.highest().map(|(number, _)| number);
-    if highest != Some(number) || look.state() != NameState::Unusable {
+    if highest != Some(number) {
         return;
     }
-    let deciding = records.decided.as_ref().or(records.begun.as_ref());
+    let is_unusable = look.state() == NameState::Unusable;
+    let decided = records.decided.as_ref().or(records.begun.as_ref()).filter(|_| is_unusable);
+    let deciding = records.deleted.as_ref().or(decided);
     for record in bad.iter_mut() {
         record.decides |= deciding.is_some_and(|entry| entry.path == record.path);
+    }
+    if let (None, None, Some(deleted)) = (&records.begun, &records.decided, &records.deleted) {
+        let message = format!("number {number} was deleted, and nothing of it is there");
+        bad.push(BadRecord { path: deleted.path.clone(), message, decides: true });
     }
 }
 

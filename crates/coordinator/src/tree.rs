@@ -151,6 +151,7 @@ impl<'a> Tree<'a> {
             Some(kind) => (kind, dataset),
             None if self.pending.contains(&attempt) => (Kind::PendingDataset, dataset),
             None if self.is_left(&dataset, attempt) => (Kind::ReclaimDataset, dataset),
+            None if self.is_open() => (Kind::UndeterminedBranch, dataset),
             None => (Kind::AbandonedDataset, dataset),
         }
     }
@@ -172,8 +173,16 @@ impl<'a> Tree<'a> {
             Some(kind) => (kind, directory),
             None if self.pending.contains(&attempt) => (Kind::PendingRef, directory),
             None if self.is_left(&directory, attempt) => (Kind::ReclaimRef, directory),
+            None if self.is_open() => (Kind::UndeterminedBranch, directory),
             None => (Kind::AbandonedRef, directory),
         }
+    }
+
+    /// While a name is not decided or cannot be understood, what is not named may be its branch's, and a
+    /// branch of it may read it. Who has looked at all that is named knows better.
+    fn is_open(&self) -> bool {
+        let is_settled = self.census.unusable == 0 && self.census.undecided.is_empty();
+        !is_settled && self.named.is_none()
     }
 
     fn is_left(&self, directory: &str, attempt: AttemptId) -> bool {

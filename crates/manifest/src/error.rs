@@ -165,8 +165,8 @@ pub enum OpenError {
         /// The root.
         root: String,
     },
-    /// The graph has no such branch.
-    #[error("`{root}` has no branch `{branch}`")]
+    /// The native branch of an incarnation that is live is gone.
+    #[error("the native branch `{branch}` of `{root}` is gone")]
     NoSuchBranch {
         /// The root.
         root: String,
@@ -283,7 +283,7 @@ impl Answer for OpenError {
     fn code(&self) -> &'static str {
         match self {
             Self::NotAGraph { .. } => "not_a_graph",
-            Self::NoSuchBranch { .. } => "no_such_branch",
+            Self::NoSuchBranch { .. } => "manifest_damaged",
             Self::FormatRefused(_) => "format_refused",
             Self::Damaged { .. } => "manifest_damaged",
             Self::Substrate(error) => error.code(),
@@ -303,7 +303,10 @@ impl Answer for OpenError {
             Self::NotAGraph { root } => {
                 format!("create one with `graphwrite init {root} --schema <file>`")
             }
-            Self::NoSuchBranch { .. } => "name a branch that exists".into(),
+            Self::NoSuchBranch { branch, .. } => format!(
+                "restore `__manifest/tree/{branch}` and its record in `__manifest/_refs` from a copy, \
+                 or delete the branch, which needs its records alone"
+            ),
             Self::FormatRefused(_) => "use a newer build of graphwrite".into(),
             Self::Damaged { damage, .. } => damage.help().into(),
             Self::Substrate(_) => STORAGE.into(),

@@ -345,6 +345,11 @@ impl NameListing {
         self.numbers.last_key_value().map(|(number, records)| (*number, records))
     }
 
+    /// Whether no number is left for a beginning.
+    pub fn is_exhausted(&self) -> bool {
+        self.highest().is_some_and(|(number, _)| number == NUMBER_MAX)
+    }
+
     /// The number of the next beginning.
     pub fn next_number(&self) -> u64 {
         self.highest().map_or(1, |(number, _)| number + 1)
@@ -454,6 +459,10 @@ fn object_name<R: NameRecord>(name: &BranchName, number: u64) -> String {
     format!("{}/{number}.{}", directory(name), R::SUFFIX)
 }
 
+/// The last number of a name. Counting does not get there; an object under a higher one was put there
+/// from outside, and is no record.
+const NUMBER_MAX: u64 = u64::MAX >> 1;
+
 /// Understands exactly the names that [`object_name`] makes.
 fn parse_name(file: &str) -> Option<(u64, Suffix)> {
     let (digits, suffix) = file.split_once('.')?;
@@ -464,5 +473,6 @@ fn parse_name(file: &str) -> Option<(u64, Suffix)> {
         NameDeleted::SUFFIX => Suffix::Deleted,
         _ => return None,
     };
-    (number > 0 && number.to_string() == digits).then_some((number, suffix))
+    let is_number = (1..=NUMBER_MAX).contains(&number) && number.to_string() == digits;
+    is_number.then_some((number, suffix))
 }

@@ -5,7 +5,7 @@ use graphwrite_coordinator::{BranchError, Graph, MemoryStorage, Store};
 use graphwrite_protocol_types::{Answer, AttemptId};
 use graphwrite_substrate::{PutOutcome, RawObjects};
 
-use super::scene::{delete, fork, graph, selector};
+use super::scene::{delete, fork, graph, selector, try_fork};
 use crate::judge::{Reference, seen_by};
 use crate::world::{BASE, append, own_process};
 
@@ -65,4 +65,39 @@ async fn a_record_of_another_graph_is_not_believed_when_its_branch_is_opened_fir
     let through_main = main.branch(&selector("a")).await.unwrap_err();
     assert_eq!((first.code(), through_main.code()), ("recovery_blocked", "recovery_blocked"));
     assert_eq!(first.to_string(), through_main.to_string());
+}
+
+#[tokio::test]
+async fn a_branch_whose_native_branch_is_gone_is_damaged_and_can_be_deleted() {
+    let (store, main) = graph().await;
+    fork(&main, "a", "main").await;
+    for object in store.list("__manifest/tree").await.unwrap() {
+        store.delete(&object.path).await.unwrap();
+    }
+    let through_main = main.branch(&selector("a")).await.unwrap_err();
+    for error in [opened(&store, "a").await.unwrap_err(), through_main] {
+        assert_eq!((error.code(), error.may_retry()), ("manifest_damaged", false), "{error}");
+        assert!(error.help().contains("__manifest/tree/a."), "{}", error.help());
+    }
+    delete(&main, "a").await.unwrap();
+    append(&fork(&main, "a", "main").await, NEW).await;
+}
+
+#[tokio::test]
+async fn a_record_under_a_number_that_no_counting_reaches_stands_in_nobodys_way() {
+    let (store, main) = graph().await;
+    fork(&main, "a", "main").await;
+    for number in [u64::MAX, u64::MAX / 2 + 1] {
+        let path = format!("_control/branch/a/{number}.deleted");
+        let put = store.put_if_absent(&path, Vec::new().into(), AttemptId::from_u128(1));
+        assert!(matches!(put.await.unwrap(), PutOutcome::Created));
+    }
+    append(&opened(&store, "a").await.unwrap(), NEW).await;
+    delete(&main, "a").await.unwrap();
+    fork(&main, "a", "main").await;
+    let last = format!("_control/branch/a/{}.deleted", u64::MAX / 2);
+    let put = store.put_if_absent(&last, Vec::new().into(), AttemptId::from_u128(1));
+    assert!(matches!(put.await.unwrap(), PutOutcome::Created));
+    let refused = try_fork(&main, "a", "main").await.unwrap_err();
+    assert_eq!((refused.code(), refused.had_no_effect()), ("recovery_blocked", true), "{refused}");
 }

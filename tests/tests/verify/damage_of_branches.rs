@@ -84,6 +84,19 @@ async fn a_decision_whose_beginning_is_gone_is_named_and_one_that_is_flipped_is_
 }
 
 #[tokio::test]
+async fn a_deletion_that_nobody_can_have_written_is_missed_since_it_takes_a_branch_away() {
+    let (ground, _, _) = ground().await;
+    for path in ["_control/branch/b/1.deleted", "_control/branch/b/2.deleted"] {
+        let planted = ground.fork();
+        planted.put(path, b"").await;
+        let report = planted.verified().await;
+        assert!(faults(&report).iter().all(|kind| *kind == "unusable_name"), "{report:?}");
+        assert!(of(&report, "unusable_name").iter().all(|finding| finding.place == path), "{path}");
+        assert!(!of(&report, "unusable_name").is_empty(), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_no_record_among_the_records_of_names_is_unexplained() {
     let (ground, _, _) = ground().await;
     for path in ["_control/branch/notes", "_control/branch/a/1.notes", "_control/branch/A/1.begin"]

@@ -12,6 +12,7 @@ use crate::commands::{answer, open};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::io::Io;
+use crate::remedy::on_branch;
 use crate::render::write_report;
 use crate::report::{self, IntentList, IntentRecord};
 use crate::resolved;
@@ -47,7 +48,9 @@ pub(super) async fn explain(
 ) -> Result<Exit, Failure> {
     let graph = open::for_reading(&args.graph).await?;
     let found = found(&graph, args).await?;
-    answer(&report::Explanation::of(&found, &args.graph), style, io)
+    let mut report = report::Explanation::of(&found, &args.graph);
+    report.next = on_branch(&report.next, &args.graph);
+    answer(&report, style, io)
 }
 
 pub(super) async fn resolve(
@@ -62,7 +65,8 @@ pub(super) async fn resolve(
     {
         return Err(no_such_intent(attempt, &args.graph));
     }
-    let report = resolved::report(&recovered, args.how.full, &args.graph);
+    let mut report = resolved::report(&recovered, args.how.full, &args.graph);
+    report.next = report.next.map(|next| on_branch(&next, &args.graph));
     write_report(&report, style, io.output)?;
     Ok(exit(&recovered))
 }

@@ -11,6 +11,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::io::Io;
 use crate::progress::Progress;
+use crate::remedy::on_branch;
 use crate::render::write_report;
 use crate::report::{
     self, Branches, FindingEntry, NewestBranch, PendingEntry, Status, TableState, Verification,
@@ -25,7 +26,9 @@ pub(super) async fn status(
 ) -> Result<Exit, Failure> {
     let graph = open::for_reading(location).await?;
     let status = graph.status().await.map_err(|error| failed(&error, location))?;
-    answer(&status_report(&status, location), style, io)
+    let mut report = status_report(&status, location);
+    report.next = report.next.map(|next| on_branch(&next, location));
+    answer(&report, style, io)
 }
 
 pub(super) async fn verify(location: &str, style: Style, io: &mut Io<'_>) -> Result<Exit, Failure> {

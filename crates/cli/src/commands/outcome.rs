@@ -11,6 +11,7 @@ use crate::commands::open;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::io::Io;
+use crate::remedy::on_branch;
 use crate::render::write_report;
 use crate::report::OutcomeReport;
 use crate::style::Style;
@@ -21,8 +22,9 @@ pub(super) async fn outcome(
     io: &mut Io<'_>,
 ) -> Result<Exit, Failure> {
     let outcome = asked(args).await.map_err(|failure| failure.operation(&args.operation))?;
-    let report =
+    let mut report =
         OutcomeReport::of(&outcome, &args.operation, &args.graph.branch.to_string(), &args.graph);
+    report.next = report.next.map(|next| on_branch(&next, &args.graph));
     let written = write_report(&report, style, io.output);
     written
         .map_err(|failure| if args.seal { failure.after_seal(&args.operation) } else { failure })?;

@@ -135,6 +135,7 @@ fn the_help_names_the_commands_that_exist() {
         "export",
         "status",
         "commit",
+        "branch",
         "intent",
         "audit",
         "outcome",

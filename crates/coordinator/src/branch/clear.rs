@@ -15,6 +15,12 @@ pub(super) fn next_number(look: &NameLook) -> Result<u64, BranchError> {
             incarnation: live.token.record,
         });
     }
+    if look.listing.is_exhausted() {
+        let cause = "its newest record has the last number that there is, which counting does not \
+                     reach: it was put there from outside, move it away"
+            .to_owned();
+        return Err(BranchError::Unusable { name: look.name.clone(), cause });
+    }
     Ok(look.listing.next_number())
 }
 

@@ -135,3 +135,20 @@ fn records_of_names_are_told_by_their_names() {
         assert_eq!(kind(path), Kind::Unexplained, "{path}");
     }
 }
+
+#[test]
+fn while_a_name_cannot_be_understood_nothing_that_its_branch_may_own_is_called_given_up() {
+    let mut world = World::new(&[]);
+    world.census.unusable = 1;
+    let places = [
+        (format!("{NAMED}/tree/t-{}", ulid(0x64)), Kind::AbandonedRef),
+        (OTHER.to_owned(), Kind::AbandonedDataset),
+    ];
+    for (place, given_up) in places {
+        let file = format!("{place}/data/x.lance");
+        let unread = world.tree(None).kind_of(&file);
+        assert_eq!(unread, (Kind::UndeterminedBranch, place.clone()));
+        // Whoever has read all versions knows that none names it.
+        assert_eq!(world.group_of(&file), (given_up, place));
+    }
+}

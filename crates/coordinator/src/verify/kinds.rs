@@ -136,8 +136,8 @@ kinds! {
         "nothing; whoever needs the name next decides it, as `graphwrite branch create` of the name does"
     UNUSABLE_NAME = Fault "unusable_name":
         "the record that says what a branch name means cannot be understood or contradicts others";
-        "if a newer build wrote it, use that build; else restore it from a copy, or give the name up: \
-         `graphwrite branch delete`"
+        "if a newer build wrote it, use that build; if it was put there from outside, move it away; else \
+         restore it from a copy, or give the name up: `graphwrite branch delete`"
     UNREADABLE_NAME_RECORD = Note "unreadable_name_record":
         "a record of a branch name cannot be understood; what the name means does not hang on it";
         HARMLESS
