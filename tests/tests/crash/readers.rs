@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use graphwrite_coordinator::{
-    DiffRequest, Graph, GraphOptions, Hooks, Injected, LoadLimits, MemoryStorage, OperationOutcome,
-    OutcomeRequest, Snapshot, Store,
+    DiffRequest, Durability, Graph, GraphOptions, Hooks, Injected, LoadLimits, MemoryStorage,
+    OperationOutcome, OutcomeRequest, Snapshot, Store,
 };
 use graphwrite_protocol_types::{AttemptId, CommitId, Failpoint, NameState};
 use graphwrite_substrate::{Fault, OperationKind, OperationLog};
@@ -327,7 +327,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("read/graphwrite commit show", &["commit", "show", "{graph}", "{commit}"]),
     ("read/graphwrite commit diff", &["commit", "diff", "{graph}", "{older}", "{commit}"]),
     ("read/graphwrite branch list", &["branch", "list", "{graph}"]),
-    ("read/graphwrite branch status", &["branch", "status", "{graph}", "source"]),
+    ("read/graphwrite branch status", &["branch", "status", "{graph}", "here"]),
     ("read/graphwrite audit", &["audit", "{graph}"]),
     ("read/graphwrite intent list", &["intent", "list", "{graph}"]),
     ("read/graphwrite intent show", &["intent", "show", "{graph}", "{attempt}"]),
@@ -349,6 +349,10 @@ pub(super) async fn commands() {
     let left = Left::new().await;
     let directory = TempDir::new().expect("a directory");
     lay_out(&left.storage, directory.path()).await;
+    // A branch that was made in memory names that storage, and is read in no other.
+    let store = Store::open(directory.path().to_str().expect("a path"), Durability::default());
+    let graph = Graph::open(store.expect("a storage"), own_process()).await.expect("a graph");
+    create_branch(&graph, "here", "main").await;
     for (scenario, words) in COMMANDS {
         let words: Vec<_> = words.iter().map(|it| filled(it, &left, directory.path())).collect();
         let ran = async { ran(&words, directory.path()) };
