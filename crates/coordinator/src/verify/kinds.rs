@@ -49,7 +49,7 @@ kinds! {
         "the rows of a table cannot be read";
         RESTORE
     UNREADABLE_VERSION = Fault "unreadable_version":
-        "a version is there and cannot be decoded";
+        "a version is there and cannot be decoded, or is not the version that its name says";
         RESTORE
     MISSING_FILE = Fault "missing_file":
         "a file that a version names is not there";

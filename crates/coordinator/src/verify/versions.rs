@@ -151,13 +151,21 @@ pub(crate) async fn missing_files(
     let unlisted: Vec<_> = unlisted.collect();
     let mut missing = Vec::new();
     for files in unlisted.chunks(READ_AT_ONCE) {
-        let found = try_join_all(files.iter().map(|(file, _)| store.head(file))).await?;
+        let found = try_join_all(files.iter().map(|(file, _)| is_there(store, file))).await?;
         for ((file, version), found) in files.iter().zip(found) {
-            if found.is_none() {
+            if !found {
                 let message = format!("`{file}` is named but not there");
                 missing.push(kinds::MISSING_FILE.at(*version, message));
             }
         }
     }
     Ok(missing)
+}
+
+/// A damaged version may name what no file can be called.
+async fn is_there(store: &Store, file: &str) -> Result<bool, StoreError> {
+    match store.head(file).await {
+        Err(StoreError::InvalidPath { .. }) => Ok(false),
+        found => Ok(found?.is_some()),
+    }
 }
