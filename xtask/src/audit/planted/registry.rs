@@ -64,9 +64,9 @@ fn an_effect_that_is_planned_and_not_registered_is_found() {
 #[test]
 fn an_effect_that_is_registered_and_not_planned_is_found() {
     in_workspace(|workspace| {
-        let from = "EffectKind::CreateDataset]";
-        let edits = [Replace(REGISTRY, from, "EffectKind::CreateDataset, EffectKind::Chain]")];
-        workspace.finds_in(ENTRY_POINTS, "effects", REGISTRY, "registers `Chain`", &edits);
+        let from = "EffectKind::CreateDataset,";
+        let edits = [Replace(REGISTRY, from, "EffectKind::CreateDataset, EffectKind::Pointer,")];
+        workspace.finds_in(ENTRY_POINTS, "effects", REGISTRY, "registers `Pointer`", &edits);
     });
 }
 
@@ -74,7 +74,7 @@ fn an_effect_that_is_registered_and_not_planned_is_found() {
 fn an_effect_that_is_only_compared_with_is_no_plan() {
     in_workspace(|workspace| {
         let text = "impl LoadAdapter { fn is_inline(&self, kind: EffectKind) -> bool {
-        match kind { EffectKind::Chain => true, other => other == EffectKind::Inline } } }";
+        match kind { EffectKind::Pointer => true, other => other == EffectKind::Inline } } }";
         workspace.allows(ENTRY_POINTS, &[Append(PLAN, text)]);
     });
 }
