@@ -10,6 +10,7 @@ mod error;
 mod open;
 mod plans;
 mod remains;
+mod resend;
 mod settle;
 mod source;
 

@@ -139,7 +139,7 @@ impl Census {
             match (look.state(), look.live(), look.begun()) {
                 (NameState::Live(_), Some(branch), _) => self.enlist(look, branch, &read),
                 (NameState::Creating(_), _, Some(begun)) => {
-                    let age_ms = records.begun.as_ref().map_or(0, |it| age_ms(it, now_us));
+                    let age_ms = records.begun.as_ref().map_or(0, |it| it.age_ms(now_us));
                     self.stand(&begun.native(), Standing::Creating);
                     self.undecided.push(Undecided { begun: begun.clone(), age_ms });
                 }
@@ -179,11 +179,6 @@ impl Census {
     fn stand(&mut self, native: &NativeBranch, standing: Standing) {
         self.standing.insert(native.to_string(), standing);
     }
-}
-
-fn age_ms(entry: &ObjectEntry, now_us: u64) -> u64 {
-    let modified_us = u64::try_from(entry.modified_unix_us).unwrap_or(0);
-    now_us.abs_diff(modified_us) / 1_000
 }
 
 fn entries(records: &NumberRecords) -> impl Iterator<Item = &ObjectEntry> {

@@ -483,14 +483,12 @@ pub(crate) fn listing_of(listing: &RecoveryListing, now_unix_us: u64) -> Listing
 
 fn record_set(found: &AttemptRecords, now_unix_us: u64) -> RecordSet {
     let objects = found.intent.iter().chain(&found.confirm).chain(found.alive.values());
-    let youngest_us = objects.map(|object| object.modified_unix_us).max().unwrap_or(0);
-    let youngest_us = u64::try_from(youngest_us).unwrap_or(0);
+    let youngest = objects.max_by_key(|object| object.modified_unix_us);
     RecordSet {
         intent: found.intent.is_some(),
         confirm: found.confirm.is_some(),
         alive: found.alive.keys().copied().collect(),
-        // A clock that went back must not keep an attempt young for ever.
-        age_ms: now_unix_us.abs_diff(youngest_us) / 1_000,
+        age_ms: youngest.map_or(now_unix_us / 1_000, |object| object.age_ms(now_unix_us)),
     }
 }
 

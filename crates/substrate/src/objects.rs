@@ -32,6 +32,14 @@ pub struct ObjectEntry {
     pub modified_unix_us: i64,
 }
 
+impl ObjectEntry {
+    /// Its age in milliseconds. A clock that went back must not keep it young for ever.
+    pub fn age_ms(&self, now_unix_us: u64) -> u64 {
+        let modified_us = u64::try_from(self.modified_unix_us).unwrap_or(0);
+        now_unix_us.abs_diff(modified_us) / 1_000
+    }
+}
+
 impl From<ObjectMeta> for ObjectEntry {
     fn from(meta: ObjectMeta) -> Self {
         Self {

@@ -16,14 +16,12 @@ use graphwrite_substrate::{Cloning, ForkCheck, PutOutcome, ReadyFork, RecordPut}
 use super::clear::next_number;
 use super::describe::BranchInfo;
 use super::plans::open_plan;
+use super::resend::{RESENDS_MAX, put_record};
 use super::settle::settled;
 use super::source::ForkSource;
 use crate::BranchError;
 use crate::core::Core;
 use crate::port::Port;
-
-/// How often a record or a phase whose fate is not known is sent again: it lands at most once.
-const RESENDS_MAX: u32 = 2;
 
 /// What a branch starts with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,17 +158,12 @@ enum Begun {
 }
 
 async fn begin(core: &Core, begun: &NameBegun) -> Result<Begun, BranchError> {
-    let mut resends = 0;
-    loop {
-        let put = core.names.put_begun(begun).await;
-        match put.map_err(|error| BranchError::of_names(error, &begun.name))? {
-            RecordPut::Written => break,
-            RecordPut::Taken(stands) if *stands == *begun => break,
-            RecordPut::Taken(_) => return Ok(Begun::Others),
-            RecordPut::Unknown(_) if resends < RESENDS_MAX => resends += 1,
-            // If it stands, its owner is not at work on it, and the next who needs the name decides.
-            RecordPut::Unknown(cause) => return Err(cause.into()),
-        }
+    match put_record(&begun.name, || core.names.put_begun(begun)).await? {
+        RecordPut::Written => {}
+        RecordPut::Taken(stands) if *stands == *begun => {}
+        RecordPut::Taken(_) => return Ok(Begun::Others),
+        // If it stands, its owner is not at work on it, and the next who needs the name decides.
+        RecordPut::Unknown(cause) => return Err(cause.into()),
     }
     core.options.hooks.reach(Failpoint::BranchPostBegin).await?;
     Ok(Begun::Ours)
@@ -263,21 +256,14 @@ async fn decide(core: &Core, begun: &NameBegun) -> Result<BranchInfo, BranchErro
 }
 
 async fn put_decision(core: &Core, decided: &NameDecided) -> Result<NameDecided, BranchError> {
-    let mut resends = 0;
-    loop {
-        let put = core.names.put_decided(decided).await;
-        match put.map_err(|error| BranchError::of_names(error, &decided.name))? {
-            RecordPut::Written => return Ok(decided.clone()),
-            RecordPut::Taken(stands) => return Ok(*stands),
-            RecordPut::Unknown(_) if resends < RESENDS_MAX => resends += 1,
-            RecordPut::Unknown(cause) => {
-                return Err(BranchError::OutcomeUnknown {
-                    name: decided.name.clone(),
-                    doing: "created",
-                    cause: cause.to_string(),
-                });
-            }
-        }
+    match put_record(&decided.name, || core.names.put_decided(decided)).await? {
+        RecordPut::Written => Ok(decided.clone()),
+        RecordPut::Taken(stands) => Ok(*stands),
+        RecordPut::Unknown(cause) => Err(BranchError::OutcomeUnknown {
+            name: decided.name.clone(),
+            doing: "created",
+            cause: cause.to_string(),
+        }),
     }
 }
 

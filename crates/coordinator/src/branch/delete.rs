@@ -7,12 +7,11 @@ use graphwrite_gates::{GateMode, GateSet};
 use graphwrite_protocol_types::{BranchName, BranchSelector, NameDeleted, NativeBranch, Purpose};
 use graphwrite_substrate::{NameLook, RecordPut};
 
+use super::resend::put_record;
 use super::settle::settled;
 use crate::BranchError;
 use crate::core::Core;
 use crate::orphans::discard_behind;
-
-const RESENDS_MAX: u32 = 2;
 
 /// A branch to be deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,23 +67,16 @@ pub(crate) async fn delete(
 }
 
 async fn put(core: &Core, deleted: &NameDeleted, look: &NameLook) -> Result<(), BranchError> {
-    let mut resends = 0;
-    loop {
-        let put = core.names.put_deleted(deleted).await;
-        match put.map_err(|error| BranchError::of_names(error, &look.name))? {
-            RecordPut::Written => return Ok(()),
-            RecordPut::Taken(stands) if *stands == *deleted => return Ok(()),
-            // Another has deleted the same incarnation.
-            RecordPut::Taken(_) => return Err(absent(&look.name)),
-            RecordPut::Unknown(_) if resends < RESENDS_MAX => resends += 1,
-            RecordPut::Unknown(cause) => {
-                return Err(BranchError::OutcomeUnknown {
-                    name: look.name.clone(),
-                    doing: "deleted",
-                    cause: cause.to_string(),
-                });
-            }
-        }
+    match put_record(&look.name, || core.names.put_deleted(deleted)).await? {
+        RecordPut::Written => Ok(()),
+        RecordPut::Taken(stands) if *stands == *deleted => Ok(()),
+        // Another has deleted the same incarnation.
+        RecordPut::Taken(_) => Err(absent(&look.name)),
+        RecordPut::Unknown(cause) => Err(BranchError::OutcomeUnknown {
+            name: look.name.clone(),
+            doing: "deleted",
+            cause: cause.to_string(),
+        }),
     }
 }
 

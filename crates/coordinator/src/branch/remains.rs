@@ -8,7 +8,6 @@ use graphwrite_protocol_types::{BranchName, NameBegun, NameFacts, NativeBranch};
 use graphwrite_substrate::{NameLook, ObjectEntry, StoreError};
 
 use super::describe::{BranchInfo, BranchStatus};
-use super::settle::entry_age_ms;
 use crate::BranchError;
 use crate::census::{Census, Counted, Dead, owned_by_the_dead};
 use crate::core::Core;
@@ -26,7 +25,7 @@ pub(super) async fn creating(
     let native = native_branch(core, &begun.native()).await?;
     let entry = look.listing.highest().and_then(|(_, records)| records.begun.as_ref());
     let now_unix_us = core.options.env.unix_micros();
-    let age_ms = entry.map_or(0, |entry| entry_age_ms(entry, now_unix_us));
+    let age_ms = entry.map_or(0, |entry| entry.age_ms(now_unix_us));
     Ok(BranchStatus {
         left: waiting("native branches", [native]).into_iter().collect(),
         maker: Some((begun.owner.clone(), age_ms)),

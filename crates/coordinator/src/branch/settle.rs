@@ -5,7 +5,7 @@
 use graphwrite_manifest::NativeFork;
 use graphwrite_protocol_types::{BranchName, NameBegun, NameFacts, OthersMay};
 use graphwrite_recovery::{Owner, owner_of};
-use graphwrite_substrate::{NameLook, ObjectEntry, RecordPut, StoreError};
+use graphwrite_substrate::{NameLook, RecordPut, StoreError};
 
 use crate::BranchError;
 use crate::core::Core;
@@ -96,13 +96,8 @@ fn given_up(core: &Core, begun: &NameBegun, age_ms: u64) -> Option<String> {
     }
 }
 
-/// Age of a beginning, in milliseconds. A clock that went back must not keep it young for ever.
+/// Age of the beginning, in milliseconds.
 fn age_ms(core: &Core, look: &NameLook) -> u64 {
     let begun = look.listing.highest().and_then(|(_, records)| records.begun.as_ref());
-    begun.map_or(0, |entry| entry_age_ms(entry, core.options.env.unix_micros()))
-}
-
-pub(super) fn entry_age_ms(entry: &ObjectEntry, now_unix_us: u64) -> u64 {
-    let modified_us = u64::try_from(entry.modified_unix_us).unwrap_or(0);
-    now_unix_us.abs_diff(modified_us) / 1_000
+    begun.map_or(0, |entry| entry.age_ms(core.options.env.unix_micros()))
 }
