@@ -18,6 +18,7 @@ mod ground;
 mod holds;
 mod hooks;
 mod judge;
+mod merge;
 mod model;
 mod outcome;
 mod process;

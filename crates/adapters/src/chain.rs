@@ -24,6 +24,13 @@ pub struct CommitBounds {
     pub bytes: u64,
 }
 
+impl Default for CommitBounds {
+    /// A million rows, or half a GiB.
+    fn default() -> Self {
+        Self { rows: 1 << 20, bytes: 512 << 20 }
+    }
+}
+
 impl CommitBounds {
     /// One commit, whatever it carries.
     pub const NONE: Self = Self { rows: u64::MAX, bytes: u64::MAX };

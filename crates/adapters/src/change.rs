@@ -55,6 +55,8 @@ pub(crate) struct Changes {
     pub(crate) replaced: RowAddresses,
     /// How many of them have no successor.
     pub(crate) removed: u64,
+    /// Rows that are there already, and are not among those that are put.
+    pub(crate) same: u64,
     /// Sources that lose an edge, because it is removed or moves to another source.
     pub(crate) left: Vec<Leaving>,
     /// Keys of nodes that are removed without a successor.
@@ -122,7 +124,7 @@ impl TableChange<'_> {
             inserted: self.changes.count(RowClass::Insert),
             updated: self.changes.count(RowClass::Update),
             deleted: self.changes.removed,
-            unchanged: self.changes.count(RowClass::Unchanged),
+            unchanged: self.changes.count(RowClass::Unchanged) + self.changes.same,
         }
     }
 

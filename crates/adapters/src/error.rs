@@ -5,6 +5,7 @@ use graphwrite_protocol_types::{Answer, AttemptId, PlanInvalid, SchemaHash};
 use graphwrite_substrate::SubstrateError;
 use thiserror::Error;
 
+use crate::MergeError;
 use crate::input::{InputError, LimitExceeded, RowsError, SourceError, TempError, Violations};
 
 /// A write could not be planned. No HEAD has moved; staged files that nothing names may be left.
@@ -39,6 +40,9 @@ pub enum PrepareError {
         /// The type.
         table: String,
     },
+    /// The rows of two branches could not be merged.
+    #[error(transparent)]
+    Merge(#[from] MergeError),
     /// A table could not be read, or rows could not be staged.
     #[error(transparent)]
     Table(#[from] SubstrateError),
@@ -79,6 +83,7 @@ impl Answer for PrepareError {
             Self::Source(source) => source.code(),
             Self::Temp(error) => error.code(),
             Self::SchemaMoved { .. } => "schema_moved",
+            Self::Merge(error) => error.code(),
             Self::Table(error) => error.code(),
             Self::Headless { .. } | Self::Columns(_) | Self::Plan(_) => "internal",
         }
@@ -87,6 +92,7 @@ impl Answer for PrepareError {
     fn may_retry(&self) -> bool {
         match self {
             Self::Table(error) => error.may_retry(),
+            Self::Merge(error) => error.may_retry(),
             Self::SchemaMoved { .. } | Self::Temp(_) => true,
             Self::Invalid(_)
             | Self::Limit(_)
@@ -109,6 +115,7 @@ impl Answer for PrepareError {
             Self::Temp(error) => error.help(),
             Self::SchemaMoved { .. } => "the graph is unchanged; send the request again".into(),
             Self::Table(error) => error.help(),
+            Self::Merge(error) => error.help(),
             Self::Headless { .. } | Self::Columns(_) | Self::Plan(_) => {
                 "the graph is unchanged; this is a defect of graphwrite, please report it".into()
             }

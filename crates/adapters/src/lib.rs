@@ -39,9 +39,10 @@ pub use input::{
 };
 pub use load::{LoadAdapter, LoadMode, UnknownMode};
 pub use merge::{
-    ConflictCounts, ConflictKind, ConstraintConflict, ConstraintKind, Discovery, MergeCounts,
-    MergeError, MergeOptions, MergeRoute, MergeStrategy, MergeTables, MergedConstraints,
-    MergedTable, RowConflict, RowConflicts, RowFate, check_merged, judge, merge_table,
+    Classified, ConflictCounts, ConflictKind, ConstraintConflict, ConstraintKind, Discovery,
+    MergeAdapter, MergeCounts, MergeError, MergeInput, MergeOptions, MergeReview, MergeRoute,
+    MergeStrategy, MergeTableReview, MergeTables, MergedConstraints, MergedTable, RowConflict,
+    RowConflicts, RowFate, check_merged, judge, merge_table,
 };
 pub use mutation::{
     MutationAdapter, MutationBuilder, MutationInput, OnReferenced, mutation_digest,

@@ -122,7 +122,7 @@ impl LoadAdapter {
             }
         };
         let request = request_digest(self.mode, input);
-        let signature = Signature { request, writer: WriterKind::Load };
+        let signature = Signature { request, writer: WriterKind::Load, merges: None };
         plan(context, signature, &changes, &tables, read_set).await
     }
 }

@@ -76,7 +76,11 @@ impl MutationAdapter {
         let changes: Vec<_> =
             changes.map(|(rows, changes)| TableChange { rows, changes }).collect();
         judge(context, &changes, input.errors_max, &mut tables, &mut read_set).await?;
-        let signature = Signature { request: mutation_digest(input), writer: WriterKind::Mutation };
+        let signature = Signature {
+            request: mutation_digest(input),
+            writer: WriterKind::Mutation,
+            merges: None,
+        };
         plan(context, signature, &changes, &tables, read_set).await
     }
 }

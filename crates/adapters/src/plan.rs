@@ -84,8 +84,11 @@ impl Plan<'_> {
         }
     }
 
-    /// With an expected head the parent is that head; without one nothing depends on parentage.
+    /// What a merge descends from is said by whoever knows the lineage. With an expected head the parent is that head; without one nothing depends on parentage.
     fn parents(&self) -> Parents {
+        if let Some(merge) = &self.signature.merges {
+            return Parents::Merge(Box::new(merge.clone()));
+        }
         match self.context.expected_head {
             Some(head) => Parents::Exact(head.0.into_iter().collect()),
             None => Parents::HeadAtPublish,

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use graphwrite_protocol_types::{
     Access, AttemptId, BaseView, Conflict, Defect, Env, GraphHeadToken, IdentityDomain,
-    OperationId, Prepared, ReadSet, RequestDigest, SchemaHash, TableHeadToken, TableIdentity,
-    TableSummary, WriterKind,
+    MergeParents, OperationId, Prepared, ReadSet, RequestDigest, SchemaHash, TableHeadToken,
+    TableIdentity, TableSummary, WriterKind,
 };
 use graphwrite_schema::GraphSchema;
 use graphwrite_substrate::Store;
@@ -67,10 +67,12 @@ pub enum WritePlan {
 }
 
 /// What a commit says of its request beside what it changes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Signature {
     pub(crate) request: RequestDigest,
     pub(crate) writer: WriterKind,
+    /// What the commit descends from beside the head, where it merges something.
+    pub(crate) merges: Option<MergeParents>,
 }
 
 impl PrepareContext<'_> {
@@ -147,14 +149,30 @@ pub(crate) async fn plan(
     tables: &BaseTables<'_>,
     mut read_set: ReadSet,
 ) -> Result<WritePlan, PrepareError> {
+    if changes.iter().any(|change| change.changes.any()) {
+        return stage(context, signature, changes, tables, read_set).await;
+    }
+    add_members(context, changes, &mut read_set);
+    let summaries = changes.iter().map(TableChange::summary).collect();
+    Ok(WritePlan::NoChange { summaries, read_set })
+}
+
+fn add_members(context: &PrepareContext<'_>, changes: &[TableChange<'_>], read_set: &mut ReadSet) {
     for change in changes {
         let access = if change.changes.any() { Access::Written } else { Access::Probed };
         read_set.add_table(context.base, change.identity(), access);
     }
-    if !changes.iter().any(|change| change.changes.any()) {
-        let summaries = changes.iter().map(TableChange::summary).collect();
-        return Ok(WritePlan::NoChange { summaries, read_set });
-    }
+}
+
+/// The same for what is a commit even if it changes no row.
+pub(crate) async fn stage(
+    context: &PrepareContext<'_>,
+    signature: Signature,
+    changes: &[TableChange<'_>],
+    tables: &BaseTables<'_>,
+    mut read_set: ReadSet,
+) -> Result<WritePlan, PrepareError> {
+    add_members(context, changes, &mut read_set);
     let planned = Plan { context, signature, tables: changes };
     Box::pin(planned.stage(tables, read_set)).await.map(Box::new).map(WritePlan::Write)
 }

@@ -4,6 +4,7 @@
 use graphwrite_protocol_types::{EffectKind, WriterKind};
 
 use crate::load::LoadAdapter;
+use crate::merge::MergeAdapter;
 use crate::mutation::MutationAdapter;
 
 /// An adapter of this crate. Closed: adding one means deciding everything below for it.
@@ -14,6 +15,8 @@ pub enum Writer {
     Load,
     /// Statements in one commit, see [`MutationAdapter`].
     Mutation,
+    /// What another branch has changed, see [`MergeAdapter`].
+    Merge,
 }
 
 /// Which order a writer's durable steps have.
@@ -86,15 +89,32 @@ const MUTATION: AdapterEntry = AdapterEntry {
     entry_points: &["Graph::mutate"],
 };
 
+const MERGE: AdapterEntry = AdapterEntry {
+    writer: Writer::Merge,
+    kind: WriterKind::Merge,
+    protocol: Protocol::EffectsFirst,
+    effects: &[
+        EffectKind::Staged,
+        EffectKind::Chain,
+        EffectKind::CreateDataset,
+        EffectKind::CreateRef,
+    ],
+    schema_gate: GateUse::Shared,
+    branch_gate: GateUse::Shared,
+    table_gates: GateUse::Exclusive,
+    entry_points: &["Graph::merge"],
+};
+
 impl Writer {
     /// Every adapter that exists.
-    pub const ALL: [Self; 2] = [Self::Load, Self::Mutation];
+    pub const ALL: [Self; 3] = [Self::Load, Self::Mutation, Self::Merge];
 
     /// What the adapter does.
     pub fn entry(self) -> &'static AdapterEntry {
         match self {
             Self::Load => &LOAD,
             Self::Mutation => &MUTATION,
+            Self::Merge => &MERGE,
         }
     }
 }
@@ -103,6 +123,7 @@ mod sealed {
     pub trait Sealed {}
     impl Sealed for super::LoadAdapter {}
     impl Sealed for super::MutationAdapter {}
+    impl Sealed for super::MergeAdapter {}
 }
 
 /// A registered adapter. Sealed: a writer that is not in the registry does not exist.
@@ -130,6 +151,10 @@ impl Adapter for LoadAdapter {
 
 impl Adapter for MutationAdapter {
     const WRITER: Writer = Writer::Mutation;
+}
+
+impl Adapter for MergeAdapter {
+    const WRITER: Writer = Writer::Merge;
 }
 
 #[cfg(test)]

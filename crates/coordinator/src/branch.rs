@@ -18,6 +18,8 @@ pub(crate) use create::create;
 pub(crate) use delete::delete;
 pub(crate) use describe::{describe, list};
 pub(crate) use open::{open, open_first};
+pub(crate) use plans::open_plan;
+pub(crate) use source::ForkSource;
 
 pub use create::{BranchFrom, CreateBranch};
 pub use delete::DeleteBranch;

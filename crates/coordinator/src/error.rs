@@ -4,7 +4,7 @@
 use arrow_schema::ArrowError;
 use graphwrite_adapters::PrepareError;
 use graphwrite_gates::GateTimeout;
-use graphwrite_manifest::ManifestError;
+use graphwrite_manifest::{BasesError, ManifestError};
 use graphwrite_protocol_types::{
     Answer, AttemptId, BranchToken, CommitId, DatasetPath, OperationId, Pin, PlanInvalid,
     TableIdentity, WrongIntent,
@@ -14,7 +14,7 @@ use graphwrite_schema::SchemaDecodeError;
 use graphwrite_substrate::{IntentError, NameError, StoreError, SubstrateError};
 use thiserror::Error;
 
-use crate::{Injected, PortError};
+use crate::{BranchError, Injected, PortError};
 
 pub use graphwrite_manifest::{InitError, OpenError, graph_around};
 
@@ -235,6 +235,12 @@ pub enum WriteErrorKind {
     /// The input was refused, or could not be prepared.
     #[error(transparent)]
     Prepare(PrepareError),
+    /// The commit that is to be merged could not be captured, or may be about to go.
+    #[error(transparent)]
+    Source(Box<BranchError>),
+    /// What a merge is to be compared with is not known.
+    #[error(transparent)]
+    Bases(Box<BasesError>),
     /// A gate was not granted in time.
     #[error(transparent)]
     Gate(#[from] GateTimeout),
@@ -302,6 +308,18 @@ impl From<BarrierError<PortError>> for WriteErrorKind {
     }
 }
 
+impl From<BranchError> for WriteErrorKind {
+    fn from(error: BranchError) -> Self {
+        Self::Source(Box::new(error))
+    }
+}
+
+impl From<BasesError> for WriteErrorKind {
+    fn from(error: BasesError) -> Self {
+        Self::Bases(Box::new(error))
+    }
+}
+
 impl From<ManifestError> for WriteErrorKind {
     fn from(error: ManifestError) -> Self {
         Self::Read(error.into())
@@ -338,6 +356,8 @@ impl WriteErrorKind {
         match self {
             Self::ReadOnly => "read_only",
             Self::Prepare(error) => error.code(),
+            Self::Source(error) => error.code(),
+            Self::Bases(error) => error.code(),
             Self::Gate(_) => "gate_timeout",
             Self::Blocked(_) => "recovery_blocked",
             Self::UnexplainedHead { .. } => "unexplained_head",
@@ -358,6 +378,8 @@ impl Answer for WriteError {
     fn may_retry(&self) -> bool {
         match &self.kind {
             WriteErrorKind::Prepare(error) => error.may_retry(),
+            WriteErrorKind::Source(error) => error.may_retry(),
+            WriteErrorKind::Bases(error) => error.may_retry(),
             WriteErrorKind::Read(error) => error.may_retry(),
             WriteErrorKind::Gate(_)
             | WriteErrorKind::Barrier(_)
@@ -381,6 +403,8 @@ impl Answer for WriteError {
         match &self.kind {
             WriteErrorKind::ReadOnly => "open the graph for writing".into(),
             WriteErrorKind::Prepare(error) => error.help(),
+            WriteErrorKind::Source(error) => error.help(),
+            WriteErrorKind::Bases(error) => error.help(),
             WriteErrorKind::Read(error) => error.help(),
             WriteErrorKind::Gate(_) => {
                 "nothing was changed; try again when the named attempts are done".into()

@@ -19,6 +19,7 @@ use crate::audit::audit;
 use crate::branch;
 use crate::core::Core;
 use crate::diff::diff;
+use crate::merge::{merge, preview};
 use crate::operation::{Caller, Work, schema_of};
 use crate::orphans::intent;
 use crate::outcome::outcome;
@@ -30,9 +31,9 @@ use crate::verify::verify;
 use crate::write::write;
 use crate::{
     Activity, AuditEntry, BranchError, BranchInfo, BranchStanding, BranchStatus, CommitDiff,
-    CreateBranch, CreateError, DeleteBranch, DiffRequest, GraphOptions, LoadRequest, MutateRequest,
-    OpenError, OperationOutcome, OutcomeError, OutcomeRequest, ReadError, RecoverError, Snapshot,
-    WriteError,
+    CreateBranch, CreateError, DeleteBranch, DiffRequest, GraphOptions, LoadRequest, MergeAnswer,
+    MergeReport, MergeRequest, MutateRequest, OpenError, OperationOutcome, OutcomeError,
+    OutcomeRequest, ReadError, RecoverError, Snapshot, WriteError,
 };
 
 /// A graph: many tables, one authority. Cheap to clone; clones share everything.
@@ -156,6 +157,36 @@ impl Graph {
         request: MutateRequest,
     ) -> BoxFuture<'_, Result<WriteOutcome, WriteError>> {
         self.requested(request.into())
+    }
+
+    /// Merges what another branch has changed into the branch of this handle, in one commit that descends
+    /// from both (RFC 6.2).
+    ///
+    /// The source is captured once; what is committed to its branch later is not merged. Whatever is
+    /// committed to the target before the effects makes the merge be computed anew. Rows that contradict
+    /// each other are an outcome, all of them counted in the report; nothing is written then, unless the
+    /// strategy decides. A source that changes no row is merged by a commit without changes, so that it
+    /// is known to be merged.
+    ///
+    /// The request runs to its end once its intent is durable, even if the returned future is
+    /// dropped.
+    ///
+    /// # Errors
+    /// Why the request was refused; the graph is as it was.
+    pub fn merge(&self, request: MergeRequest) -> BoxFuture<'_, Result<MergeAnswer, WriteError>> {
+        Box::pin(merge(&self.core, request))
+    }
+
+    /// What [`Graph::merge`] would do now: the same comparison and the same conflicts, without effects.
+    /// Nothing of recovery is waited for. Reads only.
+    ///
+    /// # Errors
+    /// Why nothing was compared.
+    pub fn preview_merge(
+        &self,
+        request: MergeRequest,
+    ) -> BoxFuture<'_, Result<MergeReport, WriteError>> {
+        Box::pin(preview(&self.core, request))
     }
 
     /// Erased here, so that a caller may spawn or box it without a higher recursion limit of its own.

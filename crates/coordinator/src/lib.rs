@@ -24,6 +24,7 @@ mod healed;
 mod held;
 mod hooks;
 mod lane;
+mod merge;
 mod operation;
 mod options;
 mod orphans;
@@ -60,6 +61,7 @@ pub use error::{
 };
 pub use graph::Graph;
 pub use hooks::{Hooks, Injected, NoHooks};
+pub use merge::{MergeAnswer, MergeRelation, MergeReport, MergedSource};
 pub use options::GraphOptions;
 pub use outcome::{OperationOutcome, OutcomeError, OutcomeRequest};
 pub use port::PortError;
@@ -69,19 +71,23 @@ pub use report::{
     BranchCounts, CommitInfo, Finding, FindingKind, NewBranch, ObjectGroup, PendingAge, Severity,
     StatusReport, TableStatus, VerifyReport, Waiting,
 };
-pub use request::{LoadRequest, MutateRequest};
+pub use request::{LoadRequest, MergeRequest, MutateRequest};
 pub use restart::RestartReason;
 pub use snapshot::{Snapshot, SnapshotTable};
 pub use spans::SPANS;
 pub use verify::FINDINGS;
 
 pub use graphwrite_adapters::{
-    DataForm, ExportError, InputBuilder, InputError, KeysOf, LimitExceeded, LoadInput, LoadLimits,
-    LoadMode, MutationBuilder, MutationInput, OnReferenced, Place, PrepareError, RenderError,
-    RowChanges, RowRenderer, RowSorter, RowWriter, RowsError, Rule, Source, SourceData,
-    SourceError, SourceErrorKind, SourceName, TempError, UnknownForm, Violation, Violations,
+    CommitBounds, ConflictCounts, ConflictKind, ConstraintConflict, ConstraintKind, DataForm,
+    Discovery, ExportError, InputBuilder, InputError, KeysOf, LimitExceeded, LoadInput, LoadLimits,
+    LoadMode, MergeCounts, MergeError, MergeOptions, MergeReview, MergeRoute, MergeStrategy,
+    MergeTableReview, MergedConstraints, MutationBuilder, MutationInput, OnReferenced, Place,
+    PrepareError, RenderError, RowChanges, RowConflict, RowConflicts, RowRenderer, RowSorter,
+    RowWriter, RowsError, Rule, Source, SourceData, SourceError, SourceErrorKind, SourceName,
+    TempError, UnknownForm, Violation, Violations,
 };
 pub use graphwrite_gates::{GateMetrics, GateTimeout};
+pub use graphwrite_manifest::BasesError;
 pub use graphwrite_recovery::{
     BarrierOutcome, BarrierReport, BlockingObject, ExplainedEffect, Explanation, Resolution,
     WaitRules,

@@ -1,9 +1,11 @@
 //! One request over all of its attempts: what stays the same, and the questions that every attempt asks
 //! about it. It must not know stages, gates or effects.
 
+use std::sync::Arc;
+
 use graphwrite_adapters::{
     CommitBounds, LoadAdapter, LoadInput, LoadMode, MutationAdapter, MutationInput, OnReferenced,
-    PrepareContext, PrepareError, WritePlan, mutation_digest, request_digest,
+    PrepareContext, WritePlan, mutation_digest, request_digest,
 };
 use graphwrite_manifest::{ManifestState, OutcomeRow};
 use graphwrite_protocol_types::{
@@ -14,6 +16,7 @@ use graphwrite_schema::GraphSchema;
 
 use crate::core::Core;
 use crate::error::WriteErrorKind;
+use crate::merge::{Captured, MergeWork};
 use crate::receipt::receipt_of_commit;
 use crate::{LoadRequest, MutateRequest, ReadError};
 
@@ -22,6 +25,7 @@ use crate::{LoadRequest, MutateRequest, ReadError};
 pub(crate) enum Work {
     Load { input: LoadInput, mode: LoadMode },
     Mutate(MutationInput),
+    Merge(Arc<MergeWork>),
 }
 
 /// Who asks, and under which terms.
@@ -69,6 +73,7 @@ impl Work {
         match self {
             Self::Load { .. } => WriterKind::Load,
             Self::Mutate(_) => WriterKind::Mutation,
+            Self::Merge(_) => WriterKind::Merge,
         }
     }
 
@@ -76,20 +81,41 @@ impl Work {
         match self {
             Self::Load { input, mode } => request_digest(*mode, input),
             Self::Mutate(input) => mutation_digest(input),
+            Self::Merge(merge) => merge.digest(),
         }
     }
 
-    async fn prepare(&self, context: &PrepareContext<'_>) -> Result<WritePlan, PrepareError> {
-        match self {
+    async fn prepare(
+        &self,
+        core: &Arc<Core>,
+        state: &ManifestState,
+        context: &PrepareContext<'_>,
+    ) -> Result<WritePlan, WriteErrorKind> {
+        let prepared = match self {
             Self::Load { input, mode } => {
                 Box::pin(LoadAdapter::new(*mode).prepare(context, input)).await
             }
             Self::Mutate(input) => Box::pin(MutationAdapter.prepare(context, input)).await,
+            Self::Merge(merge) => return Box::pin(merge.prepare(core, state, context)).await,
+        };
+        prepared.map_err(WriteErrorKind::Prepare)
+    }
+
+    fn bounds(&self) -> CommitBounds {
+        match self {
+            Self::Load { .. } | Self::Mutate(_) => CommitBounds::NONE,
+            Self::Merge(merge) => merge.bounds,
         }
     }
 
-    fn touches(&self) -> Vec<Touch> {
+    fn touches(&self, schema: &GraphSchema) -> Vec<Touch> {
         match self {
+            // What the source has changed is not known yet, and the head of the branch is in the read
+            // set: nothing that is pending there can be left beside it.
+            Self::Merge(_) => {
+                let tables = schema.types().iter().map(|def| def.identity);
+                tables.map(|table| Touch { table, removes: None }).collect()
+            }
             Self::Load { input, mode } => {
                 let removes = (*mode == LoadMode::Overwrite).then_some(OnReferenced::Restrict);
                 let tables = input.tables().iter().map(|table| table.identity());
@@ -187,7 +213,7 @@ impl Write {
 
     pub(crate) async fn prepare(
         &self,
-        core: &Core,
+        core: &Arc<Core>,
         state: &ManifestState,
         attempt: AttemptId,
     ) -> Result<WritePlan, WriteErrorKind> {
@@ -203,10 +229,18 @@ impl Write {
             actor: &self.caller.actor,
             message: self.caller.message.as_deref(),
             expected_head: self.caller.expect_head,
-            bounds: CommitBounds::NONE,
+            bounds: self.work.bounds(),
             env: core.options.env.as_ref(),
         };
-        self.work.prepare(&context).await.map_err(WriteErrorKind::Prepare)
+        self.work.prepare(core, state, &context).await
+    }
+
+    /// The commit of another branch that the request was prepared from.
+    pub(crate) fn source(&self) -> Option<Arc<Captured>> {
+        match &self.work {
+            Work::Merge(merge) => merge.source(),
+            Work::Load { .. } | Work::Mutate(_) => None,
+        }
     }
 
     /// What the request reads and writes, as far as it is known before its base is (RFC 4.1): the
@@ -215,7 +249,7 @@ impl Write {
     pub(crate) fn footprint(&self, core: &Core) -> Result<Footprint, WriteErrorKind> {
         let schema = schema_of(&core.manifest.known_state())?;
         let mut footprint = Footprint::default();
-        for touch in self.work.touches() {
+        for touch in self.work.touches(&schema) {
             footprint.written.insert(touch.table);
             footprint.probed.extend(concerned(&schema, touch));
             if touch.removes == Some(OnReferenced::Cascade) {

@@ -18,7 +18,6 @@ use graphwrite_substrate::Arming;
 use tokio::sync::oneshot;
 use tracing::Instrument;
 
-use crate::WriteError;
 use crate::acknowledge::acknowledge;
 use crate::barrier::clear_the_way;
 use crate::core::Core;
@@ -29,6 +28,7 @@ use crate::error::WriteErrorKind;
 use crate::healed::Healed;
 use crate::held::{Held, acquire};
 use crate::lane::enter_lane;
+use crate::merge::Captured;
 use crate::operation::{Caller, Work, Write, sealed};
 use crate::process::LiveAttempt;
 use crate::progress::Progress;
@@ -37,6 +37,7 @@ use crate::resolve::{Failed, resolve_own};
 use crate::restart::{Attempted, Obstacle, RestartReason, Setback, give_up, pause};
 use crate::revalidate::observe;
 use crate::spans::{self, Trace};
+use crate::{BranchError, WriteError};
 
 /// The answer of one attempt; an error only before anything was armed.
 type Answered = Result<Attempted, WriteErrorKind>;
@@ -137,7 +138,7 @@ type PreparedOver = (Prepared<StagedPayload>, ManifestState);
 
 /// Stage B, or the answer that the request has without effects.
 async fn prepare(
-    core: &Core,
+    core: &Arc<Core>,
     write: &Write,
     trace: &Trace,
     state: ManifestState,
@@ -165,7 +166,14 @@ async fn revalidate(
     gated: Gated<StagedPayload, Held>,
     base: &ManifestState,
 ) -> Result<ControlFlow<Attempted, RevalidatedAt>, WriteErrorKind> {
-    let (observed, fresh) = observe(core, gated.write()).await?;
+    let source = write.source();
+    let is_there = async {
+        match &source {
+            Some(source) => source.is_there(core).await,
+            None => Ok(()),
+        }
+    };
+    let ((observed, fresh), ()) = tokio::try_join!(observe(core, gated.write()), is_there)?;
     // The operation's rows that came since B are searched like every other member (K2).
     let elsewhere = fresh.outcome_of_operation_since(base, &write.operation).await?;
     if let Some(conflict) = elsewhere.as_ref().and_then(sealed) {
@@ -200,11 +208,13 @@ async fn in_own_task(
         cause: "the task of the attempt ended without an answer".to_owned(),
     };
     let (answer, answered) = oneshot::channel();
+    let source = write.source();
     let at_work = core.background.enter();
     let (core, trace) = (Arc::clone(core), trace.clone());
     let span = trace.span();
     let work = async move {
-        Box::pin(carry_out(&core, &trace, revalidated, state, restarts, answer)).await;
+        let source = source.as_deref();
+        Box::pin(carry_out(&core, &trace, revalidated, state, source, restarts, answer)).await;
         drop(live);
         drop(at_work);
     };
@@ -224,6 +234,7 @@ async fn carry_out(
     trace: &Trace,
     revalidated: Revalidated<StagedPayload, Held>,
     state: ManifestState,
+    source: Option<&Captured>,
     restarts: u32,
     answer: oneshot::Sender<Answered>,
 ) {
@@ -234,6 +245,11 @@ async fn carry_out(
     };
     let branch = core.branch();
     let progress = Progress::of_armed(core, armed.write().attempt, branch.native.clone());
+    if let Some(source) = source
+        && let Err(error) = source.is_kept(core).await
+    {
+        return reply(answer, retired(core, armed, &progress, restarts, error).await);
+    }
     match to_publication(core, trace, armed, &state, restarts, &progress).await {
         Ok((published, commit)) => {
             // H: the caller has its receipt before the records go.
@@ -247,6 +263,23 @@ async fn carry_out(
             let attempted = resolve_own(core, *failed, &progress.records(), restarts).await;
             reply(answer, Ok(attempted));
         }
+    }
+}
+
+/// How an attempt ends whose effects have a precondition that does not hold: it had none.
+async fn retired(
+    core: &Arc<Core>,
+    armed: Armed<StagedPayload, Held>,
+    progress: &Progress,
+    restarts: u32,
+    error: BranchError,
+) -> Answered {
+    let steps = vec![OwnSteps::NoneLanded; armed.write().effects.len()];
+    let setback = Setback::new(RestartReason::StepRefused, &error);
+    let failed = Failed::lost(armed.into_recovery(), steps, setback);
+    match resolve_own(core, *failed, &progress.records(), restarts).await {
+        Attempted::Again(_) => Err(WriteErrorKind::Source(Box::new(error))),
+        done => Ok(done),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The bases of a merge: the best common ancestors of two commits, each with the state that it made,
 //! opened wherever its line is. It must not know what a merge does with them (RFC 6.2).
 
-use graphwrite_protocol_types::{BaseSearch, PhysicalRef, Reach, Tip};
+use graphwrite_protocol_types::{Answer, BaseSearch, PhysicalRef, Reach, Tip};
 use graphwrite_substrate::{SubstrateError, TableHandle, Version};
 use thiserror::Error;
 
@@ -66,6 +66,47 @@ pub enum BasesError {
     /// The manifest could not be read.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
+}
+
+impl Answer for BasesError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Gone { .. } => "merge_base_gone",
+            Self::Other { .. } => "manifest_damaged",
+            Self::TooMany { .. } => "too_many_merge_bases",
+            Self::Manifest(error) => error.code(),
+        }
+    }
+
+    fn may_retry(&self) -> bool {
+        match self {
+            Self::Manifest(error) => error.may_retry(),
+            Self::Gone { .. } | Self::Other { .. } | Self::TooMany { .. } => false,
+        }
+    }
+
+    fn had_no_effect(&self) -> bool {
+        true
+    }
+
+    fn help(&self) -> String {
+        match self {
+            Self::Gone { .. } => {
+                "the graph is unchanged; what the two have in common cannot be read any more: bring the \
+                 rows over with `graphwrite export --branch <source> <graph>` and `graphwrite load`"
+                    .into()
+            }
+            Self::Other { .. } => {
+                "the graph is unchanged; files of it were replaced from outside: restore them from a copy, \
+                 then run `graphwrite verify <graph>`"
+                    .into()
+            }
+            Self::TooMany { .. } => {
+                "the graph is unchanged; merge the branches into a third one, one after the other".into()
+            }
+            Self::Manifest(error) => error.help(),
+        }
+    }
 }
 
 /// One side of a merge: a commit, and what it descends from.

@@ -86,6 +86,8 @@ pub enum WriterKind {
     Load,
     /// Statements in one commit.
     Mutation,
+    /// What another branch has changed.
+    Merge,
 }
 
 impl WriterKind {
@@ -95,6 +97,7 @@ impl WriterKind {
             Self::Init => "init",
             Self::Load => "load",
             Self::Mutation => "mutation",
+            Self::Merge => "merge",
         }
     }
 }

@@ -124,6 +124,17 @@ pub enum Conflict {
         /// Why, in the words of whoever sealed it.
         reason: String,
     },
+    /// Two branches contradict each other. The report of the merge has every conflict.
+    Merge {
+        /// Keys whose rows both have changed differently, where no strategy decides about them.
+        rows: u64,
+        /// Constraints that both together break.
+        constraints: u64,
+        /// Whether they have different schemas; then no row was compared.
+        schema: bool,
+        /// The first one that is listed.
+        first: Option<String>,
+    },
     /// Others kept changing what the request depends on.
     RetriesExhausted {
         /// How many attempts were made.
@@ -279,6 +290,7 @@ impl Answer for Conflict {
             Self::ExpectedHead { .. } => "expected_head",
             Self::OperationReused { .. } => "operation_reused",
             Self::OperationSealed { .. } => "operation_sealed",
+            Self::Merge { .. } => "merge_conflict",
             Self::RetriesExhausted { .. } => "retries_exhausted",
         }
     }
@@ -309,6 +321,19 @@ impl Answer for Conflict {
             Self::OperationSealed { .. } => {
                 "the graph is unchanged by this request; if it is to be carried out after all, send it \
                  under another operation id"
+                    .into()
+            }
+            Self::Merge { schema: true, .. } => {
+                "the graph is unchanged; give both branches the same schema, then merge again".into()
+            }
+            Self::Merge { constraints: 1.., .. } => {
+                "the graph is unchanged; no strategy decides about constraints: change one of the branches, \
+                 then merge again"
+                    .into()
+            }
+            Self::Merge { .. } => {
+                "the graph is unchanged; decide about the rows with `--strategy ours` or `--strategy \
+                 theirs`, or change one of the branches, then merge again"
                     .into()
             }
             Self::RetriesExhausted { .. } => {
@@ -342,6 +367,12 @@ impl std::fmt::Display for Conflict {
             }
             Self::OperationSealed { reason } => {
                 write!(f, "the operation was sealed and will never commit: {reason}")
+            }
+            Self::Merge { schema: true, .. } => f.write_str("the branches have different schemas"),
+            Self::Merge { rows, constraints, first, .. } => {
+                write!(f, "the branches contradict each other in {rows} rows")?;
+                write!(f, " and break {constraints} constraints together")?;
+                first.as_ref().map_or(Ok(()), |first| write!(f, "; first: {first}"))
             }
             Self::RetriesExhausted { attempts, last } => {
                 write!(f, "gave up after {attempts} attempts: {last}")

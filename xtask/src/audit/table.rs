@@ -79,6 +79,12 @@ pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
         "Carries out statements over many tables in one graph commit.",
     ),
     row(
+        "Graph::merge",
+        GraphWrite("merge"),
+        "Merges what another branch has changed in one graph commit.",
+    ),
+    row("Graph::preview_merge", ReadOnly, "Compares two branches as a merge does."),
+    row(
         "Graph::mutation",
         ReadOnly,
         "Prepares the statements of a mutation against the accepted schema.",
@@ -220,6 +226,7 @@ pub(crate) const GUARDED: [Guarded; 4] = [
 /// Data, errors and opaque handles: never a type with a function that commits, moves a ref or
 /// deletes without a permit. The audit counts their asynchronous functions as entry points.
 pub(crate) const RE_EXPORTED: &[(&str, &str)] = &[
+    ("coordinator", "graphwrite_manifest::BasesError"),
     ("coordinator", "graphwrite_manifest::InitError"),
     ("coordinator", "graphwrite_manifest::OpenError"),
     ("coordinator", "graphwrite_manifest::graph_around"),
@@ -231,6 +238,22 @@ pub(crate) const RE_EXPORTED: &[(&str, &str)] = &[
     ("coordinator", "graphwrite_adapters::LoadInput"),
     ("coordinator", "graphwrite_adapters::LoadLimits"),
     ("coordinator", "graphwrite_adapters::LoadMode"),
+    ("coordinator", "graphwrite_adapters::CommitBounds"),
+    ("coordinator", "graphwrite_adapters::ConflictCounts"),
+    ("coordinator", "graphwrite_adapters::ConflictKind"),
+    ("coordinator", "graphwrite_adapters::ConstraintConflict"),
+    ("coordinator", "graphwrite_adapters::ConstraintKind"),
+    ("coordinator", "graphwrite_adapters::Discovery"),
+    ("coordinator", "graphwrite_adapters::MergeCounts"),
+    ("coordinator", "graphwrite_adapters::MergeError"),
+    ("coordinator", "graphwrite_adapters::MergeOptions"),
+    ("coordinator", "graphwrite_adapters::MergeReview"),
+    ("coordinator", "graphwrite_adapters::MergeRoute"),
+    ("coordinator", "graphwrite_adapters::MergeStrategy"),
+    ("coordinator", "graphwrite_adapters::MergeTableReview"),
+    ("coordinator", "graphwrite_adapters::MergedConstraints"),
+    ("coordinator", "graphwrite_adapters::RowConflict"),
+    ("coordinator", "graphwrite_adapters::RowConflicts"),
     ("coordinator", "graphwrite_adapters::MutationBuilder"),
     ("coordinator", "graphwrite_adapters::MutationInput"),
     ("coordinator", "graphwrite_adapters::OnReferenced"),

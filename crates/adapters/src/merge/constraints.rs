@@ -116,7 +116,7 @@ fn named(place: &Place, merged: &[MergedTable]) -> Result<Place, PrepareError> {
 }
 
 impl MergedTable {
-    fn change(&self) -> TableChange<'_> {
+    pub(super) fn change(&self) -> TableChange<'_> {
         TableChange { rows: &self.input, changes: self.changes.clone() }
     }
 }

@@ -13,6 +13,20 @@ pub enum MergeStrategy {
     Theirs,
 }
 
+impl MergeStrategy {
+    /// All strategies.
+    pub const ALL: [Self; 3] = [Self::Fail, Self::Ours, Self::Theirs];
+
+    /// The name shown to people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fail => "fail",
+            Self::Ours => "ours",
+            Self::Theirs => "theirs",
+        }
+    }
+}
+
 /// How two sides contradict each other about a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConflictKind {

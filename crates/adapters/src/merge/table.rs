@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use arrow_schema::{ArrowError, SchemaRef};
+use graphwrite_protocol_types::Answer;
 use graphwrite_schema::{GraphSchema, TypeDef};
 use graphwrite_substrate::SubstrateError;
 use thiserror::Error;
@@ -29,6 +30,8 @@ pub struct MergeOptions {
     pub bytes_max: u64,
     /// The directory of the temporary file.
     pub temp_dir: PathBuf,
+    /// Rows of the target that may change, in all tables together.
+    pub rows_max: u64,
 }
 
 impl Default for MergeOptions {
@@ -39,6 +42,7 @@ impl Default for MergeOptions {
             ordered: false,
             bytes_max: 256 << 20,
             temp_dir: std::env::temp_dir(),
+            rows_max: u32::MAX.into(),
         }
     }
 }
@@ -57,9 +61,9 @@ pub struct MergeCounts {
 }
 
 impl MergeCounts {
-    /// Whether the target's rows change.
-    pub fn changes(&self) -> bool {
-        self.adopted + self.rewritten + self.removed > 0
+    /// Rows of the target that change.
+    pub fn changed(&self) -> u64 {
+        self.adopted + self.rewritten + self.removed
     }
 }
 
@@ -83,6 +87,14 @@ pub enum MergeError {
         /// `base`, `source` or `target`.
         side: &'static str,
     },
+    /// More rows change than the request allows.
+    #[error("the merge changes {rows} rows, and {max} are allowed")]
+    TooManyRows {
+        /// How many rows of the target would change.
+        rows: u64,
+        /// The limit.
+        max: u64,
+    },
     /// The storage or the table engine failed.
     #[error(transparent)]
     Substrate(#[from] SubstrateError),
@@ -94,6 +106,56 @@ pub enum MergeError {
 impl From<ArrowError> for MergeError {
     fn from(error: ArrowError) -> Self {
         Self::Rows(error.into())
+    }
+}
+
+impl Answer for MergeError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::SchemaDiverges { .. } => "schema_diverges",
+            Self::DuplicateKey { .. } => "table_damaged",
+            Self::TooManyRows { .. } => "limit_exceeded",
+            Self::Substrate(error) => error.code(),
+            Self::Rows(RowsError::Temp(error)) => error.code(),
+            Self::Rows(RowsError::Columns(_)) => "internal",
+        }
+    }
+
+    fn may_retry(&self) -> bool {
+        match self {
+            Self::Substrate(error) => error.may_retry(),
+            Self::Rows(RowsError::Temp(error)) => error.may_retry(),
+            Self::SchemaDiverges { .. }
+            | Self::DuplicateKey { .. }
+            | Self::TooManyRows { .. }
+            | Self::Rows(RowsError::Columns(_)) => false,
+        }
+    }
+
+    fn had_no_effect(&self) -> bool {
+        true
+    }
+
+    fn help(&self) -> String {
+        match self {
+            Self::SchemaDiverges { .. } => {
+                "the graph is unchanged; give both branches the same schema first".into()
+            }
+            Self::DuplicateKey { .. } => {
+                "the graph is unchanged; run `graphwrite verify <graph>` on the named side, whose rows \
+                 were written by something else than graphwrite"
+                    .into()
+            }
+            Self::TooManyRows { .. } => {
+                "the graph is unchanged; allow more rows, or merge an older commit of the source first"
+                    .into()
+            }
+            Self::Substrate(error) => error.help(),
+            Self::Rows(RowsError::Temp(error)) => error.help(),
+            Self::Rows(RowsError::Columns(_)) => {
+                "the graph is unchanged; this is a defect of graphwrite, please report it".into()
+            }
+        }
     }
 }
 
@@ -186,6 +248,7 @@ impl<'a> TableMerge<'a> {
         }
         let Gathered { parts, mut changes, .. } = self.gathered;
         changes.reasons = vec![Place::Merged { table: self.def.name.clone(), key: None }];
+        changes.same = self.counts.converged;
         let input = TableInput::of(self.def, parts, self.options.bytes_max / 4);
         let (counts, conflicts) = (self.counts, self.conflicts);
         Ok(MergedTable { counts, conflicts, input, changes, discovery })

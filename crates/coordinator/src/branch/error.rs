@@ -61,7 +61,7 @@ pub enum BranchError {
     /// Maintenance has planned to delete versions and is not done; what may go is not made reachable
     /// again (design 01 section 9).
     #[error(
-        "`{plan}` is not carried out yet, and may delete the version that the branch is made of"
+        "`{plan}` is not carried out yet, and may delete the version of the commit that was asked for"
     )]
     CleanupPending {
         /// The plan.

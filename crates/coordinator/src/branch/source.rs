@@ -1,11 +1,11 @@
-//! What a branch is to be made of: the head of a branch, or a commit in the line of one.
+//! What a branch is to be made of, or what is merged into one: the head of a branch, or a commit in the line
+//! of one, captured.
 
 use std::sync::Arc;
 
 use graphwrite_manifest::{Manifest, ManifestState};
 use graphwrite_protocol_types::{
-    BranchName, BranchSelector, BranchToken, CommitId, ForkPoint, LiveBranch, NativeBranch, Pin,
-    Purpose,
+    BranchName, BranchSelector, CommitId, ForkPoint, LiveBranch, NativeBranch, Purpose,
 };
 use graphwrite_substrate::NameLook;
 
@@ -13,11 +13,13 @@ use super::create::BranchFrom;
 use crate::BranchError;
 use crate::core::Core;
 
-/// The source of a branch, captured.
+/// The source of a branch or of a merge, captured.
 #[derive(Debug)]
 pub(crate) struct ForkSource {
     manifest: SourceManifest,
     selector: BranchSelector,
+    /// The graph as the captured commit left it, or as its branch has it without one.
+    pub(crate) state: ManifestState,
     pub(crate) fork: ForkPoint,
     is_head: bool,
 }
@@ -57,9 +59,7 @@ impl ForkSource {
             BranchFrom::Head(selector) => {
                 let manifest = SourceManifest::newest(core, selector).await?;
                 let state = manifest.get().known_state();
-                let head = state.base().graph_head.0;
-                let at = state.base().manifest.clone();
-                Ok(Self::at(manifest, &state, selector.clone(), (head, at), true))
+                Ok(Self::at(manifest, state, selector.clone(), true))
             }
             BranchFrom::Commit(commit) => Self::holding(core, *commit).await,
         }
@@ -91,20 +91,20 @@ impl ForkSource {
         let manifest = SourceManifest::newest(core, &selector).await?;
         let state = manifest.get().known_state();
         let is_head = state.base().graph_head.0 == Some(commit);
-        let at = version_of(manifest.get(), &state, commit).await?;
-        Ok(at.map(|at| Self::at(manifest, &state, selector, (Some(commit), at), is_head)))
+        let past = state_of(manifest.get(), &state, commit).await?;
+        Ok(past.map(|past| Self::at(manifest, past, selector, is_head)))
     }
 
     fn at(
         manifest: SourceManifest,
-        state: &ManifestState,
+        state: ManifestState,
         selector: BranchSelector,
-        (commit, at): (Option<CommitId>, Pin),
         is_head: bool,
     ) -> Self {
-        let source: BranchToken = state.base().branch.clone();
-        let fork = ForkPoint::of(&source, manifest.get().fork(), commit, at);
-        Self { manifest, selector, fork, is_head }
+        let base = state.base();
+        let (commit, at) = (base.graph_head.0, base.manifest.clone());
+        let fork = ForkPoint::of(&base.branch, manifest.get().fork(), commit, at);
+        Self { manifest, selector, state, fork, is_head }
     }
 
     /// Whether what was captured was the head of a branch.
@@ -133,16 +133,16 @@ impl ForkSource {
     }
 }
 
-/// The manifest version that a commit made; none when it is not in the line of the branch.
-async fn version_of(
+/// The state that a commit made; none when it is not in the line of the branch.
+async fn state_of(
     manifest: &Manifest,
     state: &ManifestState,
     commit: CommitId,
-) -> Result<Option<Pin>, BranchError> {
+) -> Result<Option<ManifestState>, BranchError> {
     use graphwrite_manifest::PastState;
     let Some(row) = state.commit(commit).await? else { return Ok(None) };
     match manifest.state_at(&row).await? {
-        PastState::Found(state) => Ok(Some(state.base().manifest.clone())),
+        PastState::Found(state) => Ok(Some(state)),
         PastState::Other { found } => Err(crate::ReadError::OtherVersion { commit, found }.into()),
         _ => {
             let version = row.manifest_version;

@@ -1,0 +1,178 @@
+//! What a merge asks for, over all of its attempts: the source is captured once, everything that depends on
+//! the target is computed anew for each head of it (RFC 3.4).
+
+use std::sync::Arc;
+
+use graphwrite_adapters::{
+    CommitBounds, MergeAdapter, MergeInput, MergeOptions, MergeReview, PrepareContext, WritePlan,
+};
+use graphwrite_manifest::{ManifestState, MergeBases};
+use graphwrite_protocol_types::{BaseView, RequestDigest};
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
+
+use super::captured::Captured;
+use super::report::{MergeRelation, MergeReport, MergedSource};
+use crate::ReadError;
+use crate::branch::BranchFrom;
+use crate::core::Core;
+use crate::error::WriteErrorKind;
+use crate::operation::schema_of;
+
+/// Separates these digests from every other hash over the same bytes.
+const DOMAIN: &[u8] = b"graphwrite merge request 1\0";
+
+/// A merge that was asked for.
+#[derive(Debug)]
+pub(crate) struct MergeWork {
+    source: BranchFrom,
+    options: MergeOptions,
+    pub(crate) bounds: CommitBounds,
+    captured: OnceCell<Arc<Captured>>,
+    /// Of the attempt that came so far last.
+    report: Mutex<Option<MergeReport>>,
+}
+
+/// How both sides stand at one head of the target.
+struct Compared {
+    relation: MergeRelation,
+    bases: Vec<ManifestState>,
+}
+
+impl MergeWork {
+    pub(super) fn new(source: BranchFrom, options: MergeOptions, bounds: CommitBounds) -> Self {
+        let (captured, report) = Default::default();
+        Self { source, options, bounds, captured, report }
+    }
+
+    /// Of what was asked for, not of the commit that it meant then: the same request, sent again after
+    /// the source has moved on, is answered with its first receipt.
+    pub(crate) fn digest(&self) -> RequestDigest {
+        let (kind, name) = match &self.source {
+            BranchFrom::Head(branch) => ("branch", branch.to_string()),
+            BranchFrom::Commit(commit) => ("commit", commit.to_string()),
+        };
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(DOMAIN).update(self.options.strategy.name().as_bytes());
+        hasher.update(b"\0").update(kind.as_bytes()).update(b"\0").update(name.as_bytes());
+        RequestDigest(*hasher.finalize().as_bytes())
+    }
+
+    /// What was compared in the attempt that came so far last.
+    pub(super) fn told(&self) -> Option<MergeReport> {
+        self.report.lock().clone()
+    }
+
+    /// The source, if an attempt has come so far.
+    pub(crate) fn source(&self) -> Option<Arc<Captured>> {
+        self.captured.get().cloned()
+    }
+
+    async fn captured(&self, core: &Arc<Core>) -> Result<&Arc<Captured>, WriteErrorKind> {
+        let capture = || async { Captured::of(core, &self.source).await.map(Arc::new) };
+        self.captured.get_or_try_init(capture).await
+    }
+
+    /// Stage B against one head of the target.
+    pub(crate) async fn prepare(
+        &self,
+        core: &Arc<Core>,
+        target: &ManifestState,
+        context: &PrepareContext<'_>,
+    ) -> Result<WritePlan, WriteErrorKind> {
+        let captured = self.captured(core).await?;
+        let Compared { relation, bases } = compare(core, captured, target).await?;
+        let (
+            MergeRelation::FastForward | MergeRelation::Diverged | MergeRelation::Unrelated,
+            Some(tip),
+        ) = (relation, captured.tip())
+        else {
+            self.tell(captured, target, relation, &bases, MergeReview::default());
+            let read_set = graphwrite_protocol_types::ReadSet::new(context.base);
+            return Ok(WritePlan::NoChange { summaries: Vec::new(), read_set });
+        };
+        let parents = captured.parents(tip.clone(), target).await?;
+        let views = views(&bases);
+        let input = self.input(captured, &views);
+        let prepared = Box::pin(MergeAdapter.prepare(context, &input, parents)).await;
+        let (plan, review) = prepared.map_err(WriteErrorKind::Prepare)?;
+        self.tell(captured, target, relation, &bases, review);
+        Ok(plan)
+    }
+
+    /// The same without effects.
+    pub(super) async fn preview(&self, core: &Arc<Core>) -> Result<MergeReport, WriteErrorKind> {
+        let target =
+            core.unless_deleted(async { Ok::<_, ReadError>(core.manifest.state().await?) });
+        let target = target.await?;
+        let captured = self.captured(core).await?;
+        let Compared { relation, bases } = compare(core, captured, &target).await?;
+        if relation == MergeRelation::Contained {
+            return Ok(self.report(captured, &target, relation, &bases, MergeReview::default()));
+        }
+        let (schema, views) = (schema_of(&target)?, views(&bases));
+        let input = self.input(captured, &views);
+        let classifying = MergeAdapter.classify(&core.store, target.base(), &schema, &input);
+        let classified = Box::pin(classifying).await.map_err(WriteErrorKind::Prepare)?;
+        Ok(self.report(captured, &target, relation, &bases, classified.review))
+    }
+
+    fn input<'a>(&'a self, captured: &'a Captured, bases: &'a [BaseView]) -> MergeInput<'a> {
+        let source = captured.state().base();
+        MergeInput { request: self.digest(), source, bases, options: &self.options }
+    }
+
+    fn tell(
+        &self,
+        captured: &Captured,
+        target: &ManifestState,
+        relation: MergeRelation,
+        bases: &[ManifestState],
+        review: MergeReview,
+    ) {
+        *self.report.lock() = Some(self.report(captured, target, relation, bases, review));
+    }
+
+    fn report(
+        &self,
+        captured: &Captured,
+        target: &ManifestState,
+        relation: MergeRelation,
+        bases: &[ManifestState],
+        review: MergeReview,
+    ) -> MergeReport {
+        let branch = &captured.state().base().branch;
+        MergeReport {
+            source: MergedSource {
+                branch: branch.name.clone(),
+                incarnation: branch.record,
+                commit: captured.tip().map(|tip| tip.commit),
+            },
+            target: target.base().graph_head.0,
+            relation,
+            bases: bases.iter().filter_map(|base| base.base().graph_head.0).collect(),
+            strategy: self.options.strategy,
+            review,
+        }
+    }
+}
+
+async fn compare(
+    core: &Core,
+    captured: &Captured,
+    target: &ManifestState,
+) -> Result<Compared, WriteErrorKind> {
+    let (relation, bases) = match captured.bases(core, target).await? {
+        MergeBases::Contained => (MergeRelation::Contained, Vec::new()),
+        MergeBases::FastForward => (MergeRelation::FastForward, vec![target.clone()]),
+        MergeBases::Diverged(bases) => {
+            (MergeRelation::Diverged, bases.into_iter().map(|base| base.state).collect())
+        }
+        MergeBases::Unrelated => (MergeRelation::Unrelated, Vec::new()),
+    };
+    Ok(Compared { relation, bases })
+}
+
+fn views(bases: &[ManifestState]) -> Vec<BaseView> {
+    bases.iter().map(|base| base.base().clone()).collect()
+}
