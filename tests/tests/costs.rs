@@ -3,6 +3,7 @@
 //! a change which makes an operation dearer is seen like a change of code (design 05 section 2).
 
 mod branches;
+mod merges;
 mod quiet;
 mod scene;
 mod table;

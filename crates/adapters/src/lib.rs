@@ -42,7 +42,7 @@ pub use merge::{
     Classified, ConflictCounts, ConflictKind, ConstraintConflict, ConstraintKind, Discovery,
     MergeAdapter, MergeCounts, MergeError, MergeInput, MergeOptions, MergeReview, MergeRoute,
     MergeStrategy, MergeTableReview, MergeTables, MergedConstraints, MergedTable, RowConflict,
-    RowConflicts, RowFate, check_merged, judge, merge_table,
+    RowConflicts, RowFate, judge, merge_table,
 };
 pub use mutation::{
     MutationAdapter, MutationBuilder, MutationInput, OnReferenced, mutation_digest,

@@ -19,7 +19,7 @@ mod tests;
 
 pub use adapter::{Classified, MergeAdapter, MergeInput};
 pub use conflict::{ConflictCounts, RowConflict, RowConflicts};
-pub use constraints::{ConstraintConflict, ConstraintKind, MergedConstraints, check_merged};
+pub use constraints::{ConstraintConflict, ConstraintKind, MergedConstraints};
 pub use discovery::{Discovery, MergeRoute, MergeTables, merge_table};
 pub use review::{MergeReview, MergeTableReview};
 pub use rule::{ConflictKind, MergeStrategy, RowFate, judge};

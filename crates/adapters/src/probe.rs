@@ -61,6 +61,11 @@ impl<'a> BaseTables<'a> {
         Ok(())
     }
 
+    /// Takes a table that is open already, at its version of the base.
+    pub(crate) fn hold(&mut self, identity: TableIdentity, table: TableHandle) {
+        self.open.insert(identity, table);
+    }
+
     /// An open table; none without a live head.
     pub(crate) fn get(&self, identity: TableIdentity) -> Option<&TableHandle> {
         self.open.get(&identity)

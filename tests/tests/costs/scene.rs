@@ -28,6 +28,7 @@ pub(super) async fn all() -> Costs {
         }
         costs.add(format!("{tables} tables, {depth} commits"), measured);
     }
+    super::merges::measure(&mut costs).await;
     super::branches::measure(&mut costs).await;
     costs
 }

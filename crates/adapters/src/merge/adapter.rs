@@ -38,11 +38,11 @@ pub struct MergeInput<'a> {
 }
 
 /// A merge that was classified: what it would write, and what stands against it.
-#[derive(Debug)]
-pub struct Classified {
+pub struct Classified<'a> {
     /// What is told of it.
     pub review: MergeReview,
     merged: Vec<MergedTable>,
+    tables: BaseTables<'a>,
 }
 
 /// The adapter of merges.
@@ -56,16 +56,17 @@ impl MergeAdapter {
     ///
     /// # Errors
     /// A side cannot be read, or there is more than the limits of the request allow.
-    pub async fn classify(
+    pub async fn classify<'a>(
         &self,
-        store: &Store,
-        target: &BaseView,
+        store: &'a Store,
+        target: &'a BaseView,
         schema: &GraphSchema,
         input: &MergeInput<'_>,
-    ) -> Result<Classified, PrepareError> {
+    ) -> Result<Classified<'a>, PrepareError> {
+        let mut tables = BaseTables::new(store, target);
         if input.source.schema != target.schema {
             let review = MergeReview { schema_diverges: true, ..MergeReview::default() };
-            return Ok(Classified { review, merged: Vec::new() });
+            return Ok(Classified { review, merged: Vec::new(), tables });
         }
         let sides = Sides { target, input };
         let concerned: Vec<_> = schema.types().iter().filter(|def| sides.concern(def)).collect();
@@ -79,9 +80,15 @@ impl MergeAdapter {
         let merged = stream::iter(merging.collect::<Vec<_>>()).buffered(TABLES_AT_ONCE);
         let merged: Vec<MergedTable> = merged.try_collect().await?;
         within_limits(&merged, input.options)?;
+        for def in &concerned {
+            let head = target.head(def.identity).live();
+            if let Some(table) = head.and_then(|head| opened.get(head)) {
+                tables.hold(def.identity, table.clone());
+            }
+        }
         let listed_max = input.options.conflicts_listed_max;
-        let constraints = check_merged(store, target, schema, &merged, listed_max).await?;
-        Ok(Classified { review: review(&merged, constraints), merged })
+        let constraints = check_merged(schema, &merged, listed_max, &mut tables).await?;
+        Ok(Classified { review: review(&merged, constraints), merged, tables })
     }
 
     /// Stage B (RFC 4.2). Every table that was compared or asked is a member of the read set, and so is
@@ -98,7 +105,7 @@ impl MergeAdapter {
         parents: MergeParents,
     ) -> Result<(WritePlan, MergeReview), PrepareError> {
         let classifying = self.classify(context.store, context.base, context.schema, input);
-        let Classified { review, merged } = Box::pin(classifying).await?;
+        let Classified { review, merged, tables } = Box::pin(classifying).await?;
         if let Some(conflict) = review.conflict(input.options.strategy) {
             return Ok((WritePlan::Conflict(conflict), review));
         }
@@ -114,8 +121,6 @@ impl MergeAdapter {
                 read_set.add_table(context.base, def.identity, Access::Probed);
             }
         }
-        let mut tables = BaseTables::new(context.store, context.base);
-        Box::pin(tables.open(changes.iter().map(|change| change.identity()))).await?;
         let signature =
             Signature { request: input.request, writer: WriterKind::Merge, merges: Some(parents) };
         let plan = stage(context, signature, &changes, &tables, read_set).await?;

@@ -4,9 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use graphwrite_protocol_types::{BaseView, TableIdentity};
+use graphwrite_protocol_types::TableIdentity;
 use graphwrite_schema::GraphSchema;
-use graphwrite_substrate::Store;
 
 use super::table::MergedTable;
 use crate::change::TableChange;
@@ -71,25 +70,23 @@ pub struct MergedConstraints {
     pub listed: Vec<ConstraintConflict>,
 }
 
-/// Judges what a merge makes of `target`. The tables are all that the merge changes, each merged against
-/// its head there.
+/// Judges what a merge makes of the target, whose `tables` are opened as they are asked. Those that are merged
+/// are all that the merge changes, each against its head there.
 ///
 /// # Errors
 /// The target could not be read.
-pub async fn check_merged(
-    store: &Store,
-    target: &BaseView,
+pub(crate) async fn check_merged(
     schema: &GraphSchema,
     merged: &[MergedTable],
     listed_max: usize,
+    tables: &mut BaseTables<'_>,
 ) -> Result<MergedConstraints, PrepareError> {
     let change = |of: &'_ MergedTable| of.changes.any();
     let changes: Vec<_> = merged.iter().filter(|of| change(of)).map(MergedTable::change).collect();
     let review = Review::of(PostImage { schema, tables: &changes, errors_max: listed_max })?;
-    let mut tables = BaseTables::new(store, target);
     let asked: BTreeSet<_> = review.tables().collect();
     Box::pin(tables.open(asked.iter().copied())).await?;
-    let faults = Box::pin(review.faults(&tables)).await?;
+    let faults = Box::pin(review.faults(tables)).await?;
     let own = |identity: &TableIdentity| merged.iter().any(|of| of.input.identity == *identity);
     let probed = asked.into_iter().filter(|identity| !own(identity)).collect();
     let Err(violations) = faults.into_result() else {

@@ -4,7 +4,9 @@ use graphwrite_substrate::TableHandle;
 
 use super::rows::Table;
 use super::tables::Tables;
+use crate::merge::constraints::check_merged;
 use crate::merge::*;
+use crate::probe::BaseTables;
 use crate::world::{Came, World};
 use crate::{LoadMode, Place};
 
@@ -83,7 +85,8 @@ impl Sides {
             merged.push(table);
         }
         let target = self.world.base().await;
-        check_merged(&self.world.store, &target, schema, &merged, 10).await.unwrap()
+        let mut tables = BaseTables::new(&self.world.store, &target);
+        check_merged(schema, &merged, 10, &mut tables).await.unwrap()
     }
 }
 
