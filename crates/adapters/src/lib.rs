@@ -51,5 +51,5 @@ pub use order::RowSorter;
 pub use payload::{StagedPayload, perform};
 pub use prepare::{PrepareContext, WritePlan};
 pub use registry::{Adapter, AdapterEntry, GateUse, Protocol, Writer};
-pub use render::{ExportError, RenderError, RowRenderer, RowWriter};
+pub use render::{ExportError, RenderError, RowRenderer, RowValue, RowValues, RowWriter};
 pub use whole::check_graph;

@@ -19,8 +19,10 @@ use thiserror::Error;
 use crate::input::{end_of_column, format_date, format_datetime, write_string};
 
 mod csv;
+mod value;
 mod writer;
 
+pub use value::{RowValue, RowValues};
 pub use writer::{ExportError, RowWriter};
 
 /// A row cannot be written.

@@ -83,8 +83,8 @@ pub use graphwrite_adapters::{
     LoadMode, MergeCounts, MergeError, MergeOptions, MergeReview, MergeRoute, MergeStrategy,
     MergeTableReview, MergedConstraints, MutationBuilder, MutationInput, OnReferenced, Place,
     PrepareError, RenderError, RowChanges, RowConflict, RowConflicts, RowRenderer, RowSorter,
-    RowWriter, RowsError, Rule, Source, SourceData, SourceError, SourceErrorKind, SourceName,
-    TempError, UnknownForm, Violation, Violations,
+    RowValue, RowValues, RowWriter, RowsError, Rule, Source, SourceData, SourceError,
+    SourceErrorKind, SourceName, TempError, UnknownForm, Violation, Violations,
 };
 pub use graphwrite_gates::{GateMetrics, GateTimeout};
 pub use graphwrite_manifest::BasesError;

@@ -353,3 +353,61 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_row_as_values_has_what_its_line_has() {
+    let schema = TestSchema::new();
+    let cells: Vec<_> = TYPES.iter().map(|(cell, _)| *cell).collect();
+    let line = format!(r#"{{"type":"Types","data":{{{},"key":1}}}}"#, cells.join(","));
+    let values = |line: &str| {
+        let input = schema.input(&[line]);
+        let renderer = RowRenderer::new(&schema.schema, input.tables()[0].identity()).unwrap();
+        renderer.values(&batches(&input)[0], 0).unwrap()
+    };
+    let row = values(&line);
+    let shown: Vec<_> = row.data.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let expected = [
+        "key=1",
+        "text=é\n",
+        "flag=true",
+        "i32=-2147483648",
+        "i64=-9223372036854775808",
+        "u32=4294967295",
+        "u64=18446744073709551615",
+        "f32=0.1",
+        "f64=-0.0",
+        "day=2000-02-29",
+        "at=1970-01-01T00:00:01.5Z",
+        "bytes=AP8=",
+        "kind=b",
+        r#"tags=["x",""]"#,
+        "nums=[]",
+        r#"times=["1970-01-01T00:00:00Z"]"#,
+        "vec=[1.0,-2.5]",
+    ];
+    assert_eq!(
+        (row.table.as_str(), row.ends, shown),
+        ("Types", None, expected.map(String::from).to_vec())
+    );
+    let edge = values(r#"{"edge":"Uses","from":"a","to":-7}"#);
+    assert_eq!(edge.ends, Some([RowValue::Text("a".into()), RowValue::Signed(-7)]));
+    let absent = values(r#"{"type":"Person","data":{"slug":"a"}}"#);
+    assert!(absent.data.contains(&("email".to_owned(), RowValue::Null)), "{absent:?}");
+}
+
+#[test]
+fn a_value_without_a_form_is_told_in_words() {
+    let schema = TestSchema::new();
+    let key: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    let floats: ArrayRef = Arc::new(Float64Array::from(vec![f64::NAN]));
+    let days: ArrayRef = Arc::new(Date32Array::from(vec![i32::MAX]));
+    let batch = RecordBatch::try_from_iter([("key", key), ("f64", floats), ("day", days)]).unwrap();
+    let mut builder = schema.builder();
+    builder.push_batch("Types", &batch).unwrap();
+    let input = builder.finish().unwrap();
+    let renderer = RowRenderer::new(&schema.schema, input.tables()[0].identity()).unwrap();
+    let row = renderer.values(&batches(&input)[0], 0).unwrap();
+    let of = |name: &str| row.data.iter().find(|(found, _)| found == name).unwrap().1.clone();
+    assert_eq!(of("f64"), RowValue::NoForm("NaN".into()));
+    assert_eq!(of("day"), RowValue::NoForm("day 2147483647 of the epoch".into()));
+}
