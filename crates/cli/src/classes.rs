@@ -15,14 +15,36 @@ use crate::place;
 /// The exit code of an error code. One that is not listed is ours to list: a bug.
 pub(crate) fn class(code: &str) -> Exit {
     match code {
-        "graph_exists" | "root_not_empty" | "graph_nested" | "age_floor_too_low"
-        | "schema_refused" | "not_a_graph" | "no_such_branch" | "format_refused"
-        | "invalid_input" | "limit_exceeded" | "read_only" | "no_such_type"
-        | "unsupported_value" | "file_unreadable" | "line_too_long" | "not_utf8" | "other_form"
-        | "no_header" | "open_quote" | "stray_quote" | "lone_return" | "file_damaged"
-        | "type_not_named" | "other_incarnation" | "branch_exists" => Exit::Refused,
+        "graph_exists"
+        | "root_not_empty"
+        | "graph_nested"
+        | "age_floor_too_low"
+        | "schema_refused"
+        | "not_a_graph"
+        | "no_such_branch"
+        | "format_refused"
+        | "invalid_input"
+        | "limit_exceeded"
+        | "read_only"
+        | "no_such_type"
+        | "unsupported_value"
+        | "file_unreadable"
+        | "line_too_long"
+        | "not_utf8"
+        | "other_form"
+        | "no_header"
+        | "open_quote"
+        | "stray_quote"
+        | "lone_return"
+        | "file_damaged"
+        | "type_not_named"
+        | "other_incarnation"
+        | "branch_exists"
+        | "merge_base_gone"
+        | "too_many_merge_bases" => Exit::Refused,
         "no_such_commit" | "version_gone" => Exit::Negative,
-        "schema_moved" | "branch_deleted" | "given_up" | "retries_exhausted" => Exit::Conflict,
+        "schema_moved" | "schema_diverges" | "branch_deleted" | "branch_moved" | "given_up"
+        | "retries_exhausted" => Exit::Conflict,
         "gate_timeout" | "manifest_contended" | "contended" | "recovery_required"
         | "recovery_blocked" | "unexplained_head" | "cleanup_pending" => Exit::Recovery,
         "outcome_unknown" => Exit::Unknown,
@@ -284,6 +306,7 @@ mod tests {
             "expected_head",
             "operation_reused",
             "operation_sealed",
+            "merge_conflict",
             "retries_exhausted",
             "internal",
             "injected",

@@ -51,5 +51,11 @@ pub(crate) async fn open(graph: &Graph, branch: &str) -> Graph {
 }
 
 pub(crate) async fn delete(graph: &Graph, branch: &str) -> Result<(), BranchError> {
-    graph.delete_branch(DeleteBranch { name: name(branch), actor: "ada".to_owned() }).await
+    graph
+        .delete_branch(DeleteBranch {
+            name: name(branch),
+            actor: "ada".to_owned(),
+            expect_head: None,
+        })
+        .await
 }

@@ -65,7 +65,8 @@ async fn an_intent_of_a_deleted_branch_stops_no_write_and_no_open() {
     assert_eq!(store.list("_recovery").await.unwrap().len(), 1);
 
     // 2: the branch is deleted through the same handle.
-    let request = DeleteBranch { name: FEATURE.parse().unwrap(), actor: "ada".to_owned() };
+    let request =
+        DeleteBranch { name: FEATURE.parse().unwrap(), actor: "ada".to_owned(), expect_head: None };
     server.delete_branch(request).await.expect("it needs the records only");
     server.settled().await;
     assert_eq!(store.list("_recovery").await.unwrap(), []);
@@ -93,7 +94,11 @@ async fn an_intent_of_a_deleted_branch_stops_no_write_and_no_open() {
         main.assert_seen(&seen_by(&again).await);
         committed(&again, AGAIN).await;
         AGAIN.over(&main).assert_seen(&seen_by(&again).await);
-        let request = DeleteBranch { name: FEATURE.parse().unwrap(), actor: "ada".to_owned() };
+        let request = DeleteBranch {
+            name: FEATURE.parse().unwrap(),
+            actor: "ada".to_owned(),
+            expect_head: None,
+        };
         graph.delete_branch(request).await.expect("a deletion");
         graph.settled().await;
     }

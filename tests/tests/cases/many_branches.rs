@@ -139,7 +139,8 @@ async fn requests(graph: &Graph, counter: &RequestCounter, round: usize) -> [u64
     insert(graph, "T2", &format!("n{round}")).await;
     graph.settled().await;
     let on_main = counter.take().total();
-    let request = DeleteBranch { name: name(&branch_name), actor: "ada".to_owned() };
+    let request =
+        DeleteBranch { name: name(&branch_name), actor: "ada".to_owned(), expect_head: None };
     graph.delete_branch(request).await.unwrap();
     [creation, on_branch, on_main, counter.take().total()]
 }

@@ -99,7 +99,7 @@ impl Scene {
     /// The deletion until its answer, and what goes on behind it.
     async fn delete(&self, branch: &str) -> [Cost; 2] {
         let (name, actor) = (name(branch), "ada".to_owned());
-        let deletion = self.graph.delete_branch(DeleteBranch { name, actor });
+        let deletion = self.graph.delete_branch(DeleteBranch { name, actor, expect_head: None });
         let (cost, deleted) = self.meter.cost("branch delete", DELETE, 0, deletion).await;
         deleted.unwrap();
         let answered = Cost { requests: self.meter.taken(), ..cost };
@@ -177,7 +177,7 @@ fn head_of(text: &str) -> BranchFrom {
 
 async fn remove(graph: &Graph, branch: &str) {
     let (name, actor) = (name(branch), "ada".to_owned());
-    graph.delete_branch(DeleteBranch { name, actor }).await.unwrap();
+    graph.delete_branch(DeleteBranch { name, actor, expect_head: None }).await.unwrap();
 }
 
 /// On a branch other than main.

@@ -91,7 +91,7 @@ pub(crate) async fn delete_branch(graph: &Graph) -> Result<(), BranchError> {
 }
 
 pub(crate) async fn delete_named(graph: &Graph, name: &str) -> Result<(), BranchError> {
-    let request = DeleteBranch { name: branch(name), actor: "ada".to_owned() };
+    let request = DeleteBranch { name: branch(name), actor: "ada".to_owned(), expect_head: None };
     graph.delete_branch(request).await
 }
 

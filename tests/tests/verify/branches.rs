@@ -182,7 +182,7 @@ async fn every_state_of_a_deletion_is_explained() {
     let base = storage_with_branch().await;
     let states = states_of(&base, "deletion of a branch", async |client| {
         let Ok(graph) = Graph::open(client, impatient()).await else { return };
-        let request = DeleteBranch { name: name("a"), actor: "ada".to_owned() };
+        let request = DeleteBranch { name: name("a"), actor: "ada".to_owned(), expect_head: None };
         let _ = graph.delete_branch(request).await;
         graph.settled().await;
     })

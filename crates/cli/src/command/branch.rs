@@ -1,11 +1,12 @@
 //! The command line of branches.
 
 use clap::{Args, Subcommand};
+use graphwrite_coordinator::BranchFrom;
 use graphwrite_protocol_types::{BranchName, BranchSelector, CommitId, InvalidBranchName};
 
 #[cfg(feature = "failpoints")]
 use crate::command::FaultArgs;
-use crate::command::{OutputArgs, WholeGraph};
+use crate::command::{ExpectedHead, OutputArgs, WholeGraph};
 use crate::waiting::WaitArgs;
 
 /// Branches.
@@ -69,6 +70,9 @@ pub(crate) struct BranchDeleteArgs {
     pub(crate) graph: WholeGraph,
     /// The branch
     pub(crate) name: BranchName,
+    /// Delete only if this commit still is the head; `none` before the first commit
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) expect_head: Option<ExpectedHead>,
     /// Who asks, for the records [default: the user's name]
     #[arg(long, env = "GRAPHWRITE_ACTOR", value_name = "NAME")]
     pub(crate) actor: Option<String>,
@@ -81,11 +85,30 @@ pub(crate) struct BranchDeleteArgs {
     pub(crate) faults: FaultArgs,
 }
 
-/// What a branch starts with. No name of a branch reads as a commit.
+/// What a branch starts with, or what is merged. No name of a branch reads as a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ForkOf {
     Branch(BranchSelector),
     Commit(CommitId),
+}
+
+impl ForkOf {
+    /// The same, as the library is asked for it.
+    pub(crate) fn source(&self) -> BranchFrom {
+        match self {
+            Self::Branch(branch) => BranchFrom::Head(branch.clone()),
+            Self::Commit(commit) => BranchFrom::Commit(*commit),
+        }
+    }
+}
+
+impl std::fmt::Display for ForkOf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Branch(branch) => branch.fmt(f),
+            Self::Commit(commit) => commit.fmt(f),
+        }
+    }
 }
 
 impl std::str::FromStr for ForkOf {

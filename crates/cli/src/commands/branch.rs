@@ -1,7 +1,7 @@
 //! `branch create|list|status|delete`.
 
-use graphwrite_coordinator::{BranchFrom, CreateBranch, DeleteBranch, GraphOptions};
-use graphwrite_protocol_types::BranchSelector;
+use graphwrite_coordinator::{CreateBranch, DeleteBranch, GraphOptions};
+use graphwrite_protocol_types::{BranchSelector, GraphHeadToken};
 
 use crate::classes::failed;
 use crate::command::{
@@ -37,8 +37,8 @@ async fn create(args: &BranchCreateArgs, style: Style, io: &mut Io<'_>) -> Resul
     let options = options(args.waits);
     // A handle on the source knows its head.
     let (opened, from) = match &args.from {
-        ForkOf::Branch(branch) => (branch.clone(), BranchFrom::Head(branch.clone())),
-        ForkOf::Commit(commit) => (BranchSelector::Main, BranchFrom::Commit(*commit)),
+        ForkOf::Branch(branch) => (branch.clone(), args.from.source()),
+        ForkOf::Commit(_) => (BranchSelector::Main, args.from.source()),
     };
     let graph = open::whole_on(&args.graph, &opened, options).await?;
     let actor = actor(args.actor.as_deref(), io);
@@ -77,7 +77,11 @@ async fn delete(args: &BranchDeleteArgs, style: Style, io: &mut Io<'_>) -> Resul
     #[cfg(not(feature = "failpoints"))]
     let options = options(args.waits);
     let graph = open::whole_for_writing(&args.graph, options).await?;
-    let request = DeleteBranch { name: args.name.clone(), actor: actor(args.actor.as_deref(), io) };
+    let request = DeleteBranch {
+        name: args.name.clone(),
+        actor: actor(args.actor.as_deref(), io),
+        expect_head: args.expect_head.map(|head| GraphHeadToken(head.0)),
+    };
     graph.delete_branch(request).await.map_err(|error| failed(&error, &args.graph))?;
     let answered = answer(&BranchChanged::deleted(args.name.to_string()), style, io);
     graph.settled().await;

@@ -4,11 +4,15 @@
 use std::sync::Arc;
 
 use graphwrite_gates::{GateMode, GateSet};
-use graphwrite_protocol_types::{BranchName, BranchSelector, NameDeleted, NativeBranch, Purpose};
+use graphwrite_manifest::Manifest;
+use graphwrite_protocol_types::{
+    BranchName, BranchSelector, GraphHeadToken, NameDeleted, NativeBranch, Purpose,
+};
 use graphwrite_substrate::{NameLook, RecordPut};
 
 use super::resend::put_record;
 use super::settle::settled;
+use super::source::meant_by;
 use crate::BranchError;
 use crate::core::Core;
 use crate::orphans::discard_behind;
@@ -20,6 +24,10 @@ pub struct DeleteBranch {
     pub name: BranchName,
     /// Who asks.
     pub actor: String,
+    /// The head that the branch must have; one with any other is not deleted. It is looked at directly
+    /// before the record, and held by nothing: what another process publishes in between is lost with
+    /// the branch, as by every deletion.
+    pub expect_head: Option<GraphHeadToken>,
 }
 
 /// Deletes the incarnation that the name means now. Returns its native branch, where its record can be
@@ -52,6 +60,9 @@ pub(crate) async fn delete(
         }
         None => None,
     };
+    if let Some(expected) = request.expect_head {
+        expect(core, &look, expected).await?;
+    }
     let deleted = NameDeleted {
         name: name.clone(),
         number,
@@ -64,6 +75,17 @@ pub(crate) async fn delete(
         discard_behind(core, native.clone());
     }
     Ok(native)
+}
+
+/// Fails unless the head of the branch is the expected one now. What cannot be read has no head.
+async fn expect(core: &Core, look: &NameLook, expected: GraphHeadToken) -> Result<(), BranchError> {
+    let (live, env) = (meant_by(look)?, Arc::clone(&core.options.env));
+    let fresh = Box::pin(Manifest::open_branch(&core.store, env, &live, Purpose::Read)).await?;
+    let found = fresh.known_state().base().graph_head;
+    if found == expected {
+        return Ok(());
+    }
+    Err(BranchError::Moved { name: look.name.clone(), expected: expected.0, found: found.0 })
 }
 
 async fn put(core: &Core, deleted: &NameDeleted, look: &NameLook) -> Result<(), BranchError> {

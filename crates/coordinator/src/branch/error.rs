@@ -79,6 +79,16 @@ pub enum BranchError {
         /// The name.
         name: BranchName,
     },
+    /// The head of the branch is another one than the caller expects; it was not deleted.
+    #[error("the head of branch `{name}` is {}, not {} as expected", head_name(.found), head_name(.expected))]
+    Moved {
+        /// The name.
+        name: BranchName,
+        /// What the caller expects; none for a branch without commits.
+        expected: Option<CommitId>,
+        /// Its head.
+        found: Option<CommitId>,
+    },
     /// The record that says what the name means cannot be understood.
     #[error("what branch `{name}` is cannot be understood: {cause}")]
     Unusable {
@@ -126,6 +136,10 @@ pub enum BranchError {
     /// A failpoint was told to fail.
     #[error(transparent)]
     Injected(#[from] Injected),
+}
+
+fn head_name(head: &Option<CommitId>) -> String {
+    head.map_or_else(|| "none".to_owned(), |commit| commit.to_string())
 }
 
 impl BranchError {
@@ -176,6 +190,7 @@ impl Answer for BranchError {
             Self::CleanupPending { .. } => "cleanup_pending",
             Self::GivenUp { .. } => "given_up",
             Self::DeletedMeanwhile { .. } => "branch_deleted",
+            Self::Moved { .. } => "branch_moved",
             Self::Unusable { .. } | Self::Blocked(_) => "recovery_blocked",
             Self::OutcomeUnknown { .. } => "outcome_unknown",
             Self::RetriesExhausted { .. } => "retries_exhausted",
@@ -234,6 +249,10 @@ impl Answer for BranchError {
             }
             Self::GivenUp { .. } | Self::RetriesExhausted { .. } => "try again".into(),
             Self::DeletedMeanwhile { .. } => "ask whoever deleted it".into(),
+            Self::Moved { name, .. } => format!(
+                "the branch is not deleted; `graphwrite commit log <graph> --branch {name}` shows what came \
+                 to it: decide again, and name the head that it has now"
+            ),
             Self::Unusable { name, .. } => format!(
                 "if a newer build wrote it, use that build; if it is damaged, `graphwrite branch delete \
                  <graph> {name}` gives the name up"
