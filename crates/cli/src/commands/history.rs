@@ -32,8 +32,11 @@ pub(super) async fn show(
 
 fn no_such_commit(args: &CommitShowArgs) -> Failure {
     let CommitShowArgs { graph, commit, .. } = args;
-    Failure::new(Exit::Negative, "no_such_commit", format!("the graph has no commit {commit}"))
-        .help(format!("`graphwrite commit log {graph}` lists the commits"))
+    let message = format!("branch `{}` has no commit {commit}", graph.branch);
+    Failure::new(Exit::Negative, "no_such_commit", message).help(format!(
+        "`graphwrite commit log {graph}` lists its commits; `--branch <branch>` shows those of another \
+         one, and `graphwrite branch list {graph}` lists the branches"
+    ))
 }
 
 pub(super) async fn diff(

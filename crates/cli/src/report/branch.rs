@@ -115,9 +115,13 @@ impl BranchList {
         Self { branches: entries.filter(|entry| all || entry.state != "gone").collect() }
     }
 
-    /// One name a line, for scripts.
+    /// One name a line, for scripts. What is no live branch says so behind a tab.
     pub(crate) fn names(&self) -> String {
-        self.branches.iter().map(|entry| format!("{}\n", entry.branch)).collect()
+        let line = |NameEntry { branch, state, .. }: &NameEntry| match *state {
+            "live" => format!("{branch}\n"),
+            state => format!("{branch}\t{state}\n"),
+        };
+        self.branches.iter().map(line).collect()
     }
 }
 
