@@ -2,6 +2,7 @@
 //! no graph.
 
 mod branch;
+mod merge;
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -25,6 +26,7 @@ use crate::waiting::WaitArgs;
 pub(crate) use branch::{
     BranchCommand, BranchCreateArgs, BranchDeleteArgs, BranchListArgs, BranchStatusArgs, ForkOf,
 };
+pub(crate) use merge::{MergeArgs, Strategy};
 
 /// Writes graphs of many tables, each write atomic and visible at once; looks into them and into
 /// what an interrupted write left behind.
@@ -53,6 +55,8 @@ pub(crate) enum Command {
     Load(LoadArgs),
     /// Insert, update and delete in one commit
     Mutate(MutateArgs),
+    /// Merge what another branch has changed into a branch, in one commit of both
+    Merge(MergeArgs),
     /// Write the rows of the graph to standard output
     Export(ExportArgs),
     /// Show the graph on one screen: head, tables, pending intents, drift, garbage
@@ -211,6 +215,9 @@ pub(crate) struct LoadArgs {
     /// Directory of the temporary file [default: the system's]
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) temp_dir: Option<PathBuf>,
+    /// How many faults of the input to list before giving up; nothing is written if there is one
+    #[arg(long, value_name = "N", default_value = "10")]
+    pub(crate) max_errors: NonZeroUsize,
     #[command(flatten)]
     pub(crate) terms: TermsArgs,
     #[command(flatten)]
@@ -232,9 +239,6 @@ pub(crate) struct TermsArgs {
     /// Who asks, for the history [default: the user's name]
     #[arg(long, env = "GRAPHWRITE_ACTOR", value_name = "NAME")]
     pub(crate) actor: Option<String>,
-    /// How many faults of the input to list before giving up; nothing is written if there is one
-    #[arg(long, value_name = "N", default_value = "10")]
-    pub(crate) max_errors: NonZeroUsize,
     /// How often to prepare the request again when others were faster
     #[arg(long, value_name = "N", default_value = "32", help_heading = "Waiting")]
     pub(crate) retries: u32,
@@ -252,6 +256,9 @@ pub(crate) struct MutateArgs {
     /// Statements, one JSON array; `-` reads standard input. All of it is one commit
     #[arg(long, value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// How many faults of the input to list before giving up; nothing is written if there is one
+    #[arg(long, value_name = "N", default_value = "10")]
+    pub(crate) max_errors: NonZeroUsize,
     #[command(flatten)]
     pub(crate) terms: TermsArgs,
     #[command(flatten)]

@@ -8,6 +8,7 @@ mod init;
 mod intents;
 mod load;
 mod look;
+mod merge;
 mod mutate;
 mod open;
 mod outcome;
@@ -37,6 +38,7 @@ pub(crate) fn style(cli: &Cli, around: &Surroundings) -> Style {
         Command::Init(args) => args.output,
         Command::Load(args) => args.output,
         Command::Mutate(args) => args.output,
+        Command::Merge(args) => args.output,
         Command::Status(args) => args.output,
         Command::Verify(args) => args.output,
         Command::Commit(CommitCommand::Log(args)) => args.output,
@@ -100,6 +102,7 @@ async fn dispatch(command: Command, style: Style, io: &mut Io<'_>) -> Result<Exi
         Command::Init(args) => init::init(args, style, io).await,
         Command::Load(args) => load::load(args, style, io).await,
         Command::Mutate(args) => mutate::mutate(args, style, io).await,
+        Command::Merge(args) => merge::merge(args, style, io).await,
         Command::Export(args) => export::export(&args, io).await,
         Command::Status(args) => look::status(&args.graph, style, io).await,
         Command::Verify(args) => look::verify(&args.graph, style, io).await,

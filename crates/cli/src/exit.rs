@@ -77,14 +77,14 @@ impl Exit {
         match self {
             Self::Done => "done, or already so",
             Self::Negative => {
-                "the answer is negative: `verify` found faults, a request did not commit, no such commit or intent"
+                "the answer is negative: `verify` found faults, a request did not commit, a merge would be refused, no such commit or intent"
             }
             Self::Usage => "the command line is not valid",
             Self::Recovery => {
                 "recovery required or contended: a write is unresolved or still running"
             }
             Self::Conflict => {
-                "conflict or lost precondition: the key exists, the head moved, the operation id is taken"
+                "conflict or lost precondition: the key exists, branches contradict each other, the head moved, the operation id is taken"
             }
             Self::Refused => {
                 "refused: invalid rows or schema, not a graph, graph exists, unknown format"

@@ -48,6 +48,7 @@ pub(crate) fn on_branch(text: &str, place: &GraphPlace) -> String {
 /// The branch that a command is about.
 pub(crate) fn place(command: &Command) -> Option<GraphPlace> {
     let place = match command {
+        Command::Merge(args) => return Some(args.target()),
         Command::Load(args) => &args.graph,
         Command::Mutate(args) => &args.graph,
         Command::Export(args) => &args.graph,

@@ -7,6 +7,7 @@ mod commit;
 mod created;
 mod diff;
 mod intent;
+mod merge;
 mod outcome;
 mod receipt;
 mod recovered;
@@ -25,6 +26,7 @@ pub(crate) use intent::{
     BlockingEntry, Explanation, IntentList, IntentRecord, Owner, Resolution, ResolutionEntry,
     blocking_list,
 };
+pub(crate) use merge::{Compared, Comparison, MergeOutcome, SourceBranch};
 pub(crate) use outcome::OutcomeReport;
 pub(crate) use receipt::ReceiptReport;
 pub(crate) use status::{Branches, NewestBranch, PendingEntry, Sample, Status, TableState};

@@ -6,6 +6,7 @@ mod command_line;
 mod errors;
 #[cfg(feature = "failpoints")]
 mod interrupted;
+mod merges;
 mod mutations;
 mod on_a_graph;
 mod outcomes;

@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::Found;
 use super::calls::{Calls, Function, Reached, Variant};
-use super::table::{self, COMES_TO, EntryPoint, Protocol};
+use super::table::{self, COMES_TO, EntryPoint, Protocol, THEN};
 use crate::finding::Finding;
 
 /// Something that changes a graph or its storage.
@@ -176,12 +176,32 @@ impl Flows<'_> {
             let text = format!("`{}` must go through adapter `{adapter}` and no other", row.name);
             findings.push(Finding::fault(&*found.place, "adapter", text));
         }
-        let around = self.calls.reach(roots, &self.attempts);
+        let (then, gone) = self.then(row, &within);
+        findings.extend(gone);
+        let around = self.calls.reach(roots, &self.attempts.union(&then).copied().collect());
         let acts = self.acts_in(&around).into_iter().filter(|(act, _)| *act != Act::Attempt);
         let fault =
             |(act, function)| self.fault(&subject(row), act, function, &around, "around-attempt");
         findings.extend(acts.map(fault));
         findings
+    }
+
+    /// The control operations that the entry point is listed with; they have rows of their own.
+    fn then(&self, row: &EntryPoint, within: &Reached) -> (BTreeSet<usize>, Vec<Finding>) {
+        let (mut roots, mut findings) = (BTreeSet::new(), Vec::new());
+        for (_, name) in THEN.iter().filter(|(of, _)| *of == row.name) {
+            let is_control = |it: &EntryPoint| it.name == *name && it.protocol == Protocol::Control;
+            let found = self.found.iter().find(|found| found.name == *name);
+            let found = found.filter(|_| self.listed.iter().any(is_control));
+            let carries_out = found.map(|found| self.roots(found)).unwrap_or_default();
+            if !carries_out.iter().any(|root| within.contains(*root)) {
+                let text =
+                    format!("`{}` is listed with `{name}`, to which it does not come", row.name);
+                findings.push(Finding::fault(table::PLACE, "never-reached", text));
+            }
+            roots.extend(carries_out);
+        }
+        (roots, findings)
     }
 
     /// Whether the only graph writes of the library that are reached are those of one adapter.

@@ -130,6 +130,11 @@ pub(crate) const ENTRY_POINTS: &[EntryPoint] = &[
         GraphWrite("mutation"),
         "Carries out a file of statements in one graph commit.",
     ),
+    row(
+        "graphwrite merge",
+        GraphWrite("merge"),
+        "Merges what another branch has changed in one graph commit; on request, then deletes that branch.",
+    ),
     row("graphwrite export", ReadOnly, "Prints the rows of a branch or a commit."),
     row("graphwrite status", ReadOnly, "Shows heads, pending attempts and drift on one screen."),
     row("graphwrite commit log", ReadOnly, "Lists the graph commits of a branch."),
@@ -176,6 +181,10 @@ pub(crate) const COMES_TO: &[(&str, &[Act])] = &[
     ("Graph::delete_branch", DELETING),
     ("graphwrite branch delete", DELETING),
 ];
+
+/// Graph writes that also carry out a control operation of the library behind their commit, by its entry
+/// point, whose own row says to what that comes.
+pub(crate) const THEN: &[(&str, &str)] = &[("graphwrite merge", "Graph::delete_branch")];
 
 const GENESIS: &[Act] = &[Act::Stage, Act::Create];
 /// One commit of the manifest, and nothing else.
@@ -264,6 +273,8 @@ pub(crate) const RE_EXPORTED: &[(&str, &str)] = &[
     ("coordinator", "graphwrite_adapters::RenderError"),
     ("coordinator", "graphwrite_adapters::RowChanges"),
     ("coordinator", "graphwrite_adapters::RowRenderer"),
+    ("coordinator", "graphwrite_adapters::RowValue"),
+    ("coordinator", "graphwrite_adapters::RowValues"),
     ("coordinator", "graphwrite_adapters::RowsError"),
     ("coordinator", "graphwrite_adapters::Rule"),
     ("coordinator", "graphwrite_adapters::TempError"),

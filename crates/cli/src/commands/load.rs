@@ -48,7 +48,7 @@ async fn read(
 ) -> Result<LoadInput, Failure> {
     let limits = LoadLimits { bytes_max: args.memory.0, ..LoadLimits::default() };
     let builder = graph.input(limits).await.map_err(|error| failed(&error, &args.graph))?;
-    let mut builder = builder.with_errors_max(args.terms.max_errors.get());
+    let mut builder = builder.with_errors_max(args.max_errors.get());
     if let Some(directory) = &args.temp_dir {
         builder = builder.with_temp_dir(directory);
     }

@@ -37,7 +37,7 @@ pub(super) async fn mutate(
 async fn read(graph: &Graph, args: &MutateArgs, text: &str) -> Result<MutationInput, Failure> {
     let builder = graph.mutation(LoadLimits::default()).await;
     let builder = builder.map_err(|error| failed(&error, &args.graph))?;
-    let mut builder = builder.with_errors_max(args.terms.max_errors.get());
+    let mut builder = builder.with_errors_max(args.max_errors.get());
     let read = builder.push_json(text).and_then(|()| builder.finish());
     read.map_err(|error| invalid::input(&error, &args.graph))
 }

@@ -36,18 +36,28 @@ impl<'a> Writing<'a> {
         Ok(Self { graph, place, terms, signals })
     }
 
-    /// Waits for the answer of `write`, which is the write of this command, and tells it.
+    /// Waits for the answer of `write`, which is the write of this command.
+    pub(super) async fn carried_out<T>(
+        &mut self,
+        write: impl Future<Output = Result<T, WriteError>>,
+        progress: Progress,
+        io: &mut Io<'_>,
+    ) -> Result<T, Failure> {
+        let outcome = carry_out(write, &mut self.signals, &progress, io).await;
+        drop(progress);
+        outcome.map_err(|error| refused(&error, self.place))
+    }
+
+    /// The same, and tells the answer.
     pub(super) async fn answered(
-        self,
+        mut self,
         write: impl Future<Output = Result<WriteOutcome, WriteError>>,
         progress: Progress,
         style: Style,
         io: &mut Io<'_>,
     ) -> Result<Exit, Failure> {
-        let Self { graph, place, terms, signals } = self;
-        let outcome = carry_out(write, signals, &progress, io).await;
-        drop(progress);
-        let outcome = outcome.map_err(|error| refused(&error, place))?;
+        let outcome = self.carried_out(write, progress, io).await?;
+        let Self { graph, place, terms, .. } = self;
         let receipt = settled(&outcome, terms.operation_id.as_ref(), place)?;
         let answered = answer(&receipt, style, io);
         // Records of the attempt are tidied behind the answer.
@@ -84,12 +94,12 @@ fn hooks(terms: &TermsArgs) -> Result<Arc<dyn Hooks>, Failure> {
     Ok(Arc::new(graphwrite_coordinator::NoHooks))
 }
 
-async fn carry_out(
-    write: impl Future<Output = Result<WriteOutcome, WriteError>>,
-    mut signals: UnboundedReceiver<()>,
+async fn carry_out<T>(
+    write: impl Future<Output = Result<T, WriteError>>,
+    signals: &mut UnboundedReceiver<()>,
     progress: &Progress,
     io: &mut Io<'_>,
-) -> Result<WriteOutcome, WriteError> {
+) -> Result<T, WriteError> {
     let mut write = pin!(write);
     loop {
         tokio::select! {
@@ -113,6 +123,6 @@ fn refused(error: &WriteError, place: &str) -> Failure {
     Failure { operation: error.operation.as_ref().map(|id| id.to_string().into()), ..failure }
 }
 
-fn lost_receipt(failure: Failure, receipt: &ReceiptReport) -> Failure {
+pub(super) fn lost_receipt(failure: Failure, receipt: &ReceiptReport) -> Failure {
     failure.after_commit(&receipt.operation_id, receipt.commit_id.as_deref())
 }

@@ -35,8 +35,16 @@ impl Report for CommitEntry {
             ("manifest", Cell::number(self.manifest_version)),
             ("rows", Cell::number(self.rows)),
             ("attempt", Cell::text(&self.attempt_id)),
+            ("merges", Cell::optional(self.merges())),
         ];
         vec![Block::Facts(facts), table_change::block(&self.tables)]
+    }
+}
+
+impl CommitEntry {
+    /// The commit of another branch that this one has merged.
+    fn merges(&self) -> Option<&String> {
+        self.parents.get(1)
     }
 }
 
@@ -61,6 +69,7 @@ impl CommitLog {
             Cell::number(commit.rows),
             Cell::text(&commit.operation_id),
             Cell::optional(commit.message.as_ref()),
+            Cell::optional(commit.merges()),
         ]
     }
 }
@@ -79,6 +88,7 @@ impl Report for CommitLog {
                 "rows",
                 "operation",
                 "message",
+                "merges",
             ],
             rows: self.commits.iter().map(Self::row).collect(),
         })]

@@ -65,9 +65,10 @@ impl ReceiptReport {
     }
 }
 
-impl Report for ReceiptReport {
-    fn blocks(&self) -> Vec<Block> {
-        let facts = vec![
+impl ReceiptReport {
+    /// What it is about, without its lists.
+    pub(super) fn facts(&self) -> Vec<(&'static str, Cell)> {
+        vec![
             ("outcome", self.outcome_cell()),
             ("operation", Cell::text(&self.operation_id)),
             ("commit", Cell::optional(self.commit_id.as_ref())),
@@ -76,7 +77,17 @@ impl Report for ReceiptReport {
             ("manifest", Cell::number(self.manifest_version)),
             ("restarts", Cell::number(self.restarts.into())),
             ("rows", Cell::number(self.rows)),
-        ];
-        vec![Block::Facts(facts), self.table_block(), recovered::block(&self.recovered)]
+        ]
+    }
+
+    /// Earlier writes that were ended first.
+    pub(super) fn recovered_block(&self) -> Block {
+        recovered::block(&self.recovered)
+    }
+}
+
+impl Report for ReceiptReport {
+    fn blocks(&self) -> Vec<Block> {
+        vec![Block::Facts(self.facts()), self.table_block(), self.recovered_block()]
     }
 }

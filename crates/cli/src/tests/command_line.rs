@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, Parser, ValueEnum};
 
-use crate::command::{Cli, Command, IntentCommand, Mode};
+use crate::command::{Cli, Command, ForkOf, IntentCommand, Mode, Strategy};
 use crate::exit::Exit;
 use crate::io::{Io, Surroundings};
 
@@ -41,7 +41,7 @@ fn the_definition_of_the_command_line_is_consistent() {
 #[test]
 fn a_load_has_safe_defaults() {
     let Command::Load(load) = parsed("graphwrite load g --data rows.jsonl") else { panic!() };
-    assert_eq!((load.mode, load.terms.max_errors.get()), (Mode::Append, 10));
+    assert_eq!((load.mode, load.max_errors.get()), (Mode::Append, 10));
     assert!(load.terms.expect_head.is_none() && load.terms.operation_id.is_none());
 }
 
@@ -55,6 +55,23 @@ fn an_expected_head_is_a_commit_or_none_at_all() {
     assert_eq!(head("none"), None);
     let commit = super::samples::commit(1);
     assert_eq!(head(&commit.to_string()), Some(commit));
+}
+
+#[test]
+fn what_is_merged_is_a_branch_or_a_commit_and_nothing_is_decided_by_default() {
+    let merge = |source: &str| {
+        let Command::Merge(merge) = parsed(&format!("graphwrite merge g {source} --into a/b"))
+        else {
+            panic!()
+        };
+        merge
+    };
+    let commit = super::samples::commit(1);
+    assert_eq!(merge(&commit.to_string()).source, ForkOf::Commit(commit));
+    let of_branch = merge("main");
+    assert_eq!(of_branch.source, ForkOf::Branch("main".parse().unwrap()));
+    assert_eq!((of_branch.strategy, of_branch.into.to_string()), (Strategy::Fail, "a/b".into()));
+    assert!(!of_branch.preview && !of_branch.delete_source);
 }
 
 #[test]
@@ -98,6 +115,15 @@ fn what_cannot_be_parsed_is_a_usage_error_and_says_so_on_the_error_stream_only()
         "graphwrite commit diff g none none",
         "graphwrite export g --at none",
         "graphwrite audit g --limit 0",
+        "graphwrite merge g a",
+        "graphwrite merge g --into main",
+        "graphwrite merge g a --into main --branch b",
+        "graphwrite merge g a --into main --strategy both",
+        "graphwrite merge g a --into main --preview --delete-source",
+        "graphwrite merge g a --into main --preview --expect-head none",
+        "graphwrite merge g a --into 01JDX1PQ000000000000000401",
+        "graphwrite merge g _a --into main",
+        "graphwrite branch delete g a --expect-head nonsense",
     ];
     for line in lines {
         let ran = ran(line);
@@ -132,6 +158,7 @@ fn the_help_names_the_commands_that_exist() {
         "init",
         "load",
         "mutate",
+        "merge",
         "export",
         "status",
         "commit",
@@ -208,6 +235,8 @@ fn a_graph_that_is_not_there_is_refused_by_every_command_that_needs_one() {
     let commands = [
         format!("load {graph} --data {}", data.display()),
         format!("export {graph}"),
+        format!("merge {graph} a --into main"),
+        format!("merge {graph} a --into main --preview"),
         format!("status {graph}"),
         format!("verify {graph}"),
         format!("commit log {graph}"),
