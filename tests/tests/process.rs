@@ -15,6 +15,7 @@ mod exit_codes;
 mod genesis;
 #[cfg(target_os = "linux")]
 mod memory;
+mod merges;
 mod ownership;
 mod pair_race;
 mod parked;

@@ -10,11 +10,13 @@ use graphwrite_coordinator::{
     AuditedDecision, BranchError, Graph, GraphOptions, Hooks, Injected, LoadMode, LoadRequest,
     Store,
 };
-use graphwrite_protocol_types::{Answer, BranchDeleted, BranchName, Failpoint, WriteOutcome};
+use graphwrite_protocol_types::{
+    Answer, BranchDeleted, BranchName, Failpoint, GraphHeadToken, WriteOutcome,
+};
 use graphwrite_substrate::{Fault, Operation};
 
 use super::left::{Left, ROWS, intents, plant};
-use super::scene::{delete, fork, graph, open, try_fork};
+use super::scene::{delete, delete_expecting, fork, graph, open, try_fork};
 use crate::crash::at_nth;
 use crate::crash::log::{is_effect, is_manifest_commit};
 use crate::hooks::StopAt;
@@ -329,4 +331,27 @@ async fn a_deletion_that_waits_too_long_for_a_writer_of_its_process_is_refused_a
     let outcome = writing.await.unwrap();
     assert!(matches!(outcome, WriteOutcome::Committed(_)), "{outcome:?}");
     base().with(ROWS).assert_seen(&seen_by(&open(&main, "a").await).await);
+}
+
+#[tokio::test]
+async fn a_deletion_that_expects_a_head_sees_what_the_writer_before_it_has_committed() {
+    let UnderWay { main, writing, held, _handle } = UnderWay::new(Duration::from_secs(30)).await;
+    let forked = main.log(1).await.unwrap()[0].commit;
+    let deleting = tokio::spawn({
+        let main = main.clone();
+        async move { delete_expecting(&main, "a", Some(GraphHeadToken(Some(forked)))).await }
+    });
+    for _ in 0..64 {
+        tokio::task::yield_now().await;
+    }
+    held.release();
+    let WriteOutcome::Committed(receipt) = writing.await.unwrap() else { panic!("no commit") };
+    let refused = deleting.await.unwrap().unwrap_err();
+    let (code, may_retry) = (refused.code(), refused.may_retry());
+    assert_eq!((code, may_retry, refused.had_no_effect()), ("branch_moved", false, true));
+    let BranchError::Moved { expected, found, .. } = refused else { panic!("{refused:?}") };
+    assert_eq!((expected, found), (Some(forked), receipt.commit));
+    base().with(ROWS).assert_seen(&seen_by(&open(&main, "a").await).await);
+    delete_expecting(&main, "a", Some(GraphHeadToken(receipt.commit))).await.unwrap();
+    assert_eq!(delete(&main, "a").await.unwrap_err().code(), "no_such_branch");
 }

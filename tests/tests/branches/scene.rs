@@ -3,7 +3,7 @@
 use graphwrite_coordinator::{
     BranchError, BranchFrom, BranchInfo, CreateBranch, DeleteBranch, Graph, MemoryStorage, Store,
 };
-use graphwrite_protocol_types::{BranchName, BranchSelector, CommitId};
+use graphwrite_protocol_types::{BranchName, BranchSelector, CommitId, GraphHeadToken};
 
 use crate::world::{BASE, append, create};
 
@@ -51,11 +51,15 @@ pub(crate) async fn open(graph: &Graph, branch: &str) -> Graph {
 }
 
 pub(crate) async fn delete(graph: &Graph, branch: &str) -> Result<(), BranchError> {
-    graph
-        .delete_branch(DeleteBranch {
-            name: name(branch),
-            actor: "ada".to_owned(),
-            expect_head: None,
-        })
-        .await
+    delete_expecting(graph, branch, None).await
+}
+
+/// Deletes a branch, if a head is named only while it has that.
+pub(crate) async fn delete_expecting(
+    graph: &Graph,
+    branch: &str,
+    expect_head: Option<GraphHeadToken>,
+) -> Result<(), BranchError> {
+    let (name, actor) = (name(branch), "ada".to_owned());
+    graph.delete_branch(DeleteBranch { name, actor, expect_head }).await
 }
