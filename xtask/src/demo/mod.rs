@@ -1,7 +1,8 @@
-//! `cargo xtask demo`: a graph written atomically, killed in the middle of a write, and healed by the
-//! next one. It drives the real tool on a real directory and checks everything that it says.
+//! `cargo xtask demo`: a graph written atomically, killed in the middle of a write, healed by the next one,
+//! branched and merged. It drives the real tool on a real directory and checks everything that it says.
 
 pub(crate) mod branches;
+mod merge;
 mod narrator;
 mod rows;
 
@@ -36,6 +37,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     let attempt = explain(&narrator)?;
     unseen(&narrator)?;
     heal(&narrator, &attempt)?;
+    merge::run(&narrator)?;
     verify(&narrator)?;
     println!(
         "\nok: every step showed what it claims. Remove the graph: rm -r {}",

@@ -32,6 +32,11 @@ impl Rows {
         self.0.values().sum()
     }
 
+    /// Whether every row of `other` is there, as often as there.
+    pub(crate) fn contains(&self, other: &Self) -> bool {
+        other.0.iter().all(|(row, count)| self.0.get(row).is_some_and(|found| found >= count))
+    }
+
     /// What `found` has otherwise, one row a line.
     pub(crate) fn difference(&self, found: &Self) -> String {
         let lines = |sign: &str, left: &Self, right: &Self| -> String {
@@ -95,6 +100,14 @@ mod tests {
         let twice = Rows::parse("{\"a\":1}\n{\"a\":1}").unwrap();
         assert_ne!(once, twice);
         assert!(once.difference(&twice).contains("found 2 x {\"a\":1}"));
+    }
+
+    #[test]
+    fn rows_contain_what_is_there_as_often() {
+        let rows = Rows::parse("{\"a\":1}\n{\"a\":1}\n{\"a\":2}").unwrap();
+        assert!(rows.contains(&Rows::parse("{\"a\":1}\n{\"a\":2}").unwrap()));
+        assert!(!rows.contains(&Rows::parse("{\"a\":2}\n{\"a\":2}").unwrap()));
+        assert!(!rows.contains(&Rows::parse("{\"a\":3}").unwrap()));
     }
 
     #[test]
