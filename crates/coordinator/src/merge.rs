@@ -26,7 +26,8 @@ pub(crate) async fn merge(
     let work = Arc::new(MergeWork::new(source, options, bounds));
     let caller = Caller { operation, actor, message, expect_head };
     let outcome = write(core, (Work::Merge(Arc::clone(&work)), caller)).await?;
-    Ok(MergeAnswer { outcome, report: work.told() })
+    let report = work.told_of(&outcome);
+    Ok(MergeAnswer { outcome, report })
 }
 
 /// The same comparison without effects; a handle that cannot write may ask for it.

@@ -370,8 +370,12 @@ impl std::fmt::Display for Conflict {
             }
             Self::Merge { schema: true, .. } => f.write_str("the branches have different schemas"),
             Self::Merge { rows, constraints, first, .. } => {
-                write!(f, "the branches contradict each other in {rows} rows")?;
-                write!(f, " and break {constraints} constraints together")?;
+                f.write_str("the branches contradict each other: ")?;
+                let rows =
+                    counted(*rows, "row that both have changed", "rows that both have changed");
+                let broken = counted(*constraints, "broken constraint", "broken constraints");
+                let parts: Vec<_> = [rows, broken].into_iter().flatten().collect();
+                f.write_str(&parts.join(", "))?;
                 first.as_ref().map_or(Ok(()), |first| write!(f, "; first: {first}"))
             }
             Self::RetriesExhausted { attempts, last } => {
@@ -379,6 +383,10 @@ impl std::fmt::Display for Conflict {
             }
         }
     }
+}
+
+fn counted(count: u64, one: &str, many: &str) -> Option<String> {
+    (count > 0).then(|| format!("{count} {}", if count == 1 { one } else { many }))
 }
 
 fn at_place(f: &mut std::fmt::Formatter<'_>, place: &Option<String>) -> std::fmt::Result {

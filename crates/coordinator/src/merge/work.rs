@@ -4,10 +4,13 @@
 use std::sync::Arc;
 
 use graphwrite_adapters::{
-    CommitBounds, MergeAdapter, MergeInput, MergeOptions, MergeReview, PrepareContext, WritePlan,
+    CommitBounds, Discovery, MergeAdapter, MergeInput, MergeOptions, MergeReview, MergeRoute,
+    PrepareContext, WritePlan,
 };
 use graphwrite_manifest::{ManifestState, MergeBases};
-use graphwrite_protocol_types::{BaseView, RequestDigest};
+use graphwrite_protocol_types::{
+    AttemptId, BaseView, Conflict, ReadSet, RequestDigest, WriteOutcome,
+};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
@@ -29,8 +32,8 @@ pub(crate) struct MergeWork {
     options: MergeOptions,
     pub(crate) bounds: CommitBounds,
     captured: OnceCell<Arc<Captured>>,
-    /// Of the attempt that came so far last.
-    report: Mutex<Option<MergeReport>>,
+    /// Of the attempt that came so far last, and which that was.
+    report: Mutex<Option<(AttemptId, MergeReport)>>,
 }
 
 /// How both sides stand at one head of the target.
@@ -58,9 +61,21 @@ impl MergeWork {
         RequestDigest(*hasher.finalize().as_bytes())
     }
 
-    /// What was compared in the attempt that came so far last.
-    pub(super) fn told(&self) -> Option<MergeReport> {
-        self.report.lock().clone()
+    /// What was compared in the attempt that decided. An answer that another attempt has given, or that
+    /// was given before anything was compared, has nothing to do with it.
+    pub(super) fn told_of(&self, outcome: &WriteOutcome) -> Option<MergeReport> {
+        let (compared_in, report) = self.report.lock().take()?;
+        let is_of = match outcome {
+            WriteOutcome::Committed(receipt) | WriteOutcome::NoChange(receipt) => {
+                receipt.attempt == compared_in
+            }
+            WriteOutcome::Conflict(conflict) => {
+                matches!(conflict, Conflict::Merge { .. } | Conflict::RetriesExhausted { .. })
+            }
+            WriteOutcome::OutcomeUnknown(unknown) => unknown.attempt == compared_in,
+            _ => false,
+        };
+        is_of.then_some(report)
     }
 
     /// The source, if an attempt has come so far.
@@ -87,8 +102,11 @@ impl MergeWork {
             Some(tip),
         ) = (relation, captured.tip())
         else {
-            self.tell(captured, target, relation, &bases, MergeReview::default());
-            let read_set = graphwrite_protocol_types::ReadSet::new(context.base);
+            self.tell(
+                context.attempt,
+                self.report(captured, target, relation, &bases, MergeReview::default()),
+            );
+            let read_set = ReadSet::new(context.base);
             return Ok(WritePlan::NoChange { summaries: Vec::new(), read_set });
         };
         let parents = captured.parents(tip.clone(), target).await?;
@@ -96,7 +114,8 @@ impl MergeWork {
         let input = self.input(captured, &views);
         let prepared = Box::pin(MergeAdapter.prepare(context, &input, parents)).await;
         let (plan, review) = prepared.map_err(WriteErrorKind::Prepare)?;
-        self.tell(captured, target, relation, &bases, review);
+        let report = self.report(captured, target, relation, &bases, review);
+        self.tell(context.attempt, report);
         Ok(plan)
     }
 
@@ -122,15 +141,21 @@ impl MergeWork {
         MergeInput { request: self.digest(), source, bases, options: &self.options }
     }
 
-    fn tell(
-        &self,
-        captured: &Captured,
-        target: &ManifestState,
-        relation: MergeRelation,
-        bases: &[ManifestState],
-        review: MergeReview,
-    ) {
-        *self.report.lock() = Some(self.report(captured, target, relation, bases, review));
+    fn tell(&self, attempt: AttemptId, report: MergeReport) {
+        let tables = report.review.tables.iter().map(|table| table.discovery);
+        let is_ordered = |of: &Discovery| of.route == MergeRoute::Ordered;
+        tracing::info!(
+            %attempt,
+            relation = report.relation.name(),
+            bases = report.bases.len(),
+            tables = report.review.tables.len(),
+            tables_ordered = tables.clone().filter(is_ordered).count(),
+            rows_read = tables.map(|of| of.rows_read).sum::<u64>(),
+            rows_changed = report.review.rows_changed(),
+            conflicts = report.review.row_conflicts() + report.review.constraints.total,
+            "compared",
+        );
+        *self.report.lock() = Some((attempt, report));
     }
 
     fn report(
