@@ -6,7 +6,7 @@ use graphwrite_coordinator::{
 use graphwrite_protocol_types::{Answer, Conflict, WriteOutcome, WriterKind};
 
 use super::scene::{merge, request, try_merge};
-use crate::branches::scene::{fork, graph};
+use crate::branches::scene::{delete, fork, graph};
 use crate::judge::{Reference, seen_by};
 use crate::world::{BASE, append, assert_clean, load};
 use graphwrite_coordinator::LoadMode;
@@ -115,4 +115,59 @@ async fn a_strategy_decides_about_contradicting_rows_and_takes_the_others_over()
         base().with(OF_BRANCH).with(kept).assert_seen(&seen_by(&main).await);
         assert_clean(&main).await;
     }
+}
+
+#[tokio::test]
+async fn a_request_sent_again_has_its_first_receipt_though_the_source_moved_on_and_is_gone() {
+    let (_, main) = graph().await;
+    let branch = fork(&main, "b", "main").await;
+    append(&branch, OF_BRANCH).await;
+    let asked = || MergeRequest { operation: Some("op-1".parse().unwrap()), ..request("b") };
+    let first = try_merge(&main, asked()).await;
+    let WriteOutcome::Committed(first) = first.outcome else { panic!("{first:?}") };
+
+    upsert(&branch, P1_IS_50).await;
+    for is_gone in [false, true] {
+        if is_gone {
+            delete(&main, "b").await.unwrap();
+        }
+        let MergeAnswer { outcome, report } = try_merge(&main, asked()).await;
+        let WriteOutcome::Committed(again) = outcome else { panic!("{outcome:?}") };
+        assert_eq!((again.commit, again.attempt), (first.commit, first.attempt));
+        assert_eq!(report, None, "nothing was compared");
+    }
+    let other = MergeOptions { strategy: MergeStrategy::Theirs, ..MergeOptions::default() };
+    let other = try_merge(&main, MergeRequest { options: other, ..asked() }).await;
+    assert_eq!(other.outcome.code(), "operation_reused");
+    base().with(OF_BRANCH).assert_seen(&seen_by(&main).await);
+}
+
+#[tokio::test]
+async fn more_rows_than_are_allowed_are_refused_before_anything_is_written() {
+    let (_, main) = graph().await;
+    append(&fork(&main, "b", "main").await, OF_BRANCH).await;
+    let options = MergeOptions { rows_max: 1, ..MergeOptions::default() };
+    let refused = main.merge(MergeRequest { options, ..request("b") }).await.unwrap_err();
+    assert_eq!((refused.code(), refused.had_no_effect()), ("limit_exceeded", true));
+    assert_eq!(refused.to_string(), "the merge changes 2 rows, and 1 are allowed");
+    base().assert_seen(&seen_by(&main).await);
+    assert!(main.pending_intents().await.unwrap().intents.is_empty());
+}
+
+/// A commit without changes: what the branch has done comes to nothing, and that it is merged is known.
+#[tokio::test]
+async fn a_branch_whose_changes_come_to_nothing_is_merged_by_a_commit_without_changes() {
+    let (_, main) = graph().await;
+    let branch = fork(&main, "b", "main").await;
+    upsert(&branch, P1_IS_50).await;
+    upsert(&branch, &[r#"{"type":"Person","data":{"slug":"p1","age":1}}"#]).await;
+    let (receipt, report) = merge(&main, "b").await;
+    assert_eq!(report.review.rows_changed(), 0);
+    assert_eq!(receipt.tables.iter().map(|table| table.inserted + table.updated).sum::<u64>(), 0);
+    let commit = main.log(1).await.unwrap().remove(0);
+    assert_eq!((Some(commit.commit), commit.parents.len()), (receipt.commit, 2));
+    let again = try_merge(&main, request("b")).await;
+    assert!(matches!(again.outcome, WriteOutcome::NoChange(_)), "{:?}", again.outcome);
+    base().assert_seen(&seen_by(&main).await);
+    assert_clean(&main).await;
 }
