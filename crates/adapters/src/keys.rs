@@ -158,6 +158,20 @@ impl RowIndex {
         self.encoder.0.convert_rows(firsts)
     }
 
+    /// Whether another index over such columns has one of the values.
+    pub(crate) fn shares_a_value_with(&self, other: &Self) -> bool {
+        let (few, many) = if self.len() < other.len() { (self, other) } else { (other, self) };
+        few.groups().any(|group| many.position(few.row(group[0])).is_some())
+    }
+
+    /// How many rows have this value.
+    pub(crate) fn count(&self, value: Row<'_>) -> usize {
+        let below = |upto: fn(&Row<'_>, &Row<'_>) -> bool| {
+            self.order.partition_point(|row| upto(&self.rows.row(*row as usize), &value))
+        };
+        below(|row, value| row <= value) - below(|row, value| row < value)
+    }
+
     /// The bytes of the row at a position.
     pub(crate) fn row(&self, at: u32) -> Row<'_> {
         self.rows.row(at as usize)
@@ -218,17 +232,46 @@ impl IndexBuilder {
     pub(crate) fn add(
         &mut self,
         columns: &[ArrayRef],
+        number: impl FnMut(usize) -> Option<u32>,
+    ) -> Result<(), ArrowError> {
+        self.add_among(columns, None, number)
+    }
+
+    /// Of these rows adds those whose value another index over the same columns has, if there is one.
+    pub(crate) fn add_among(
+        &mut self,
+        columns: &[ArrayRef],
+        among: Option<&RowIndex>,
         mut number: impl FnMut(usize) -> Option<u32>,
     ) -> Result<(), ArrowError> {
         self.is_numbered = true;
+        if among.is_some_and(|among| among.len() == 0) {
+            return Ok(());
+        }
         let rows = self.encoder.rows(columns)?;
         for (row, value) in rows.iter().enumerate() {
-            if !self.pass.has(value) || !is_present(columns, row) {
+            let is_meant = among.is_none_or(|among| among.position(value).is_some());
+            if !is_meant || !self.pass.has(value) || !is_present(columns, row) {
                 continue;
             }
             if let Some(number) = number(row) {
                 self.order.push(self.numbers.len() as u32);
                 self.numbers.push(number);
+                self.rows.push(value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the rows that have a value in every column and whose value counts. They have no numbers.
+    pub(crate) fn add_where(
+        &mut self,
+        columns: &[ArrayRef],
+        counts: impl Fn(Row<'_>) -> bool,
+    ) -> Result<(), ArrowError> {
+        for (row, value) in self.encoder.rows(columns)?.iter().enumerate() {
+            if is_present(columns, row) && counts(value) {
+                self.order.push(self.rows.num_rows() as u32);
                 self.rows.push(value);
             }
         }

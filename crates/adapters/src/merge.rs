@@ -8,6 +8,7 @@ mod conflict;
 mod constraints;
 mod cursor;
 mod discovery;
+mod doubts;
 mod gather;
 mod picked;
 mod review;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::ArrowError;
 use futures::future::try_join_all;
-use graphwrite_protocol_types::{BaseView, TableIdentity};
+use graphwrite_protocol_types::{BaseView, LiveHead, TableIdentity};
 use graphwrite_substrate::{
     BatchStream, RowFilter, ScanRequest, Store, SubstrateError, TableHandle,
 };
@@ -62,8 +62,18 @@ impl<'a> BaseTables<'a> {
     }
 
     /// Takes a table that is open already, at its version of the base.
-    pub(crate) fn hold(&mut self, identity: TableIdentity, table: TableHandle) {
-        self.open.insert(identity, table);
+    pub(crate) fn hold(&mut self, identity: TableIdentity, table: Option<&TableHandle>) {
+        self.open.extend(table.map(|table| (identity, table.clone())));
+    }
+
+    /// Where a table is; none without a live head.
+    pub(crate) fn head(&self, identity: TableIdentity) -> Option<&LiveHead> {
+        self.base.head(identity).live()
+    }
+
+    /// Whether the other base was judged by the same schema.
+    pub(crate) fn has_schema_of(&self, other: &BaseTables<'_>) -> bool {
+        self.base.schema == other.base.schema
     }
 
     /// An open table; none without a live head.

@@ -72,6 +72,7 @@ cardinality = "0..1"
 key = "slug"
 [node.Firm.properties]
 slug = { type = "string" }
+name = { type = "string", nullable = true }
 
 [edge.Seat]
 from = "Firm"

@@ -3,6 +3,7 @@
 //! table, and that table becomes a member of the read set (RFC 2.2), rows or no rows.
 
 mod cardinality;
+mod doubt;
 mod endpoint;
 mod reference;
 mod unique;
@@ -17,6 +18,7 @@ use crate::keys::{Pass, index_bytes};
 use crate::probe::{BaseTables, all};
 
 use cardinality::CardinalityQuestion;
+pub(crate) use doubt::{Doubted, Doubts};
 use endpoint::EndpointQuestion;
 use reference::ReferenceQuestion;
 use unique::UniqueQuestion;
@@ -118,11 +120,21 @@ pub(crate) struct Review<'a> {
 impl<'a> Review<'a> {
     /// Rows that change nothing raise no question: the base keeps its constraints.
     pub(crate) fn of(post: PostImage<'a>) -> Result<Self, PrepareError> {
+        Self::where_in_doubt(post, &Doubts::default())
+    }
+
+    /// Only what is in doubt.
+    pub(crate) fn where_in_doubt(
+        post: PostImage<'a>,
+        doubts: &Doubts,
+    ) -> Result<Self, PrepareError> {
         let mut room = post.room();
-        let endpoints = endpoint::questions(&post, &mut room)?.into_iter().map(Question::Endpoint);
-        let references = reference::questions(&post)?.into_iter().map(Question::Reference);
-        let unique = unique::questions(&post, &mut room)?.into_iter().map(Question::Unique);
-        let cardinality = cardinality::questions(&post, &mut room)?;
+        let endpoints = endpoint::questions(&post, &mut room, doubts)?;
+        let endpoints = endpoints.into_iter().map(Question::Endpoint);
+        let references = reference::questions(&post, doubts)?.into_iter().map(Question::Reference);
+        let unique = unique::questions(&post, &mut room, doubts)?;
+        let unique = unique.into_iter().map(Question::Unique);
+        let cardinality = cardinality::questions(&post, &mut room, doubts)?;
         let cardinality = cardinality.into_iter().map(Question::Cardinality);
         let questions = endpoints.chain(references).chain(unique).chain(cardinality).collect();
         Ok(Self { post, questions })

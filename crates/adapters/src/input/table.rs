@@ -227,6 +227,27 @@ impl TableInput {
         }
         Ok(builder.finish())
     }
+
+    /// Of [`TableInput::index`] only the rows whose value another index over such columns has.
+    pub(crate) fn index_among(
+        &self,
+        columns: &[&str],
+        pass: Pass,
+        among: &RowIndex,
+    ) -> Result<RowIndex, RowsError> {
+        let types =
+            columns.iter().map(|name| Ok(self.schema.field_with_name(name)?.data_type().clone()));
+        let types = types.collect::<Result<Vec<_>, ArrowError>>()?;
+        let mut builder = IndexBuilder::new(types, pass)?;
+        if among.len() == 0 {
+            return Ok(builder.finish());
+        }
+        for (part, values) in self.columns(columns)?.enumerate() {
+            let first = self.parts.first_row(part);
+            builder.add_among(&values?, Some(among), |row| Some((first + row) as u32))?;
+        }
+        Ok(builder.finish())
+    }
 }
 
 /// The end of an edge that a column of a file is: `from` and `to`, unless properties have these

@@ -80,14 +80,15 @@ impl MergeAdapter {
         let merged = stream::iter(merging.collect::<Vec<_>>()).buffered(TABLES_AT_ONCE);
         let merged: Vec<MergedTable> = merged.try_collect().await?;
         within_limits(&merged, input.options)?;
+        let mut of_source = BaseTables::new(store, input.source);
         for def in &concerned {
-            let head = target.head(def.identity).live();
-            if let Some(table) = head.and_then(|head| opened.get(head)) {
-                tables.hold(def.identity, table.clone());
-            }
+            let MergeTables { source, target, .. } = sides.tables(def, opened);
+            of_source.hold(def.identity, source);
+            tables.hold(def.identity, target);
         }
         let listed_max = input.options.conflicts_listed_max;
-        let constraints = check_merged(schema, &merged, listed_max, &mut tables).await?;
+        let constraints =
+            check_merged(schema, &merged, listed_max, (Some(&mut of_source), &mut tables)).await?;
         Ok(Classified { review: review(&merged, constraints), merged, tables })
     }
 

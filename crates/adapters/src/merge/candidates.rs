@@ -7,6 +7,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 use graphwrite_substrate::{FragmentPlace, SubstrateError, TableHandle};
 use roaring::RoaringBitmap;
 
+use super::gather::Offsets;
+
 /// Rows of one fragment.
 #[derive(Debug, Clone)]
 pub(super) struct Picked {
@@ -34,6 +36,9 @@ pub(super) struct Candidates {
     pub(super) source: Vec<Picked>,
     pub(super) target: Vec<Picked>,
     pub(super) bases: Vec<Vec<Picked>>,
+    /// Rows of the target that the first base has at the same place of the same file, and that are picked in
+    /// both: they are read once, and are not among those picked in the target.
+    pub(super) kept: Kept,
     /// Fragments of the source that were found in every base.
     pub(super) shared: u64,
 }
@@ -51,6 +56,7 @@ impl Candidates {
             source: all_of(source)?,
             target: all_of(target)?,
             bases: bases.iter().map(|base| all_of(*base)).collect::<Result<_, _>>()?,
+            kept: Kept::default(),
             shared: 0,
         })
     }
@@ -74,12 +80,120 @@ impl Candidates {
             picked.push(common.picks(table).await?);
         }
         let is_unchanged = picked.iter().all(Vec::is_empty);
-        let target = match target {
-            Some(target) if !is_unchanged => common.picks(target).await?,
-            _ => Vec::new(),
-        };
         let source = picked.remove(0);
-        Ok(Self { source, target, bases: picked, shared: common.0.len() as u64 })
+        let (mut kept, mut of_target) = (Kept::default(), Vec::new());
+        if let Some(target) = target.filter(|_| !is_unchanged) {
+            of_target = common.picks(target).await?;
+            if let Some(first) = picked.first() {
+                kept = Kept::out_of(&mut of_target, first, (&by_files(target)?, &places[1]));
+            }
+        }
+        let shared = common.0.len() as u64;
+        Ok(Self { source, target: of_target, bases: picked, kept, shared })
+    }
+}
+
+/// Rows of a fragment of a base that are rows of a fragment of the target.
+#[derive(Debug, Default)]
+pub(super) struct Kept(BTreeMap<u64, (u64, RoaringBitmap)>);
+
+impl Kept {
+    /// Takes rows out of those that are picked in the target, for which the files of both are given.
+    fn out_of(
+        target: &mut Vec<Picked>,
+        base: &[Picked],
+        (in_target, in_base): (&ByFiles, &ByFiles),
+    ) -> Self {
+        let mut kept = BTreeMap::new();
+        for (files, of_target) in in_target {
+            let Some(of_base) = in_base.get(files) else { continue };
+            let in_base = base.iter().find(|picked| picked.fragment == of_base.id);
+            let in_target = target.iter_mut().find(|picked| picked.fragment == of_target.id);
+            let (Some(in_base), Some(in_target)) = (in_base, in_target) else { continue };
+            if let (Pick::Only(in_base), Pick::Only(in_target)) =
+                (&in_base.rows, &mut in_target.rows)
+            {
+                let both = &*in_target & in_base;
+                *in_target -= &both;
+                kept.insert(of_base.id, (of_target.id, both));
+            }
+        }
+        target.retain(|picked| !matches!(&picked.rows, Pick::Only(rows) if rows.is_empty()));
+        Self(kept)
+    }
+
+    /// Whether there is no such row.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.values().all(|(_, rows)| rows.is_empty())
+    }
+
+    /// Where the target has a row of the base.
+    pub(super) fn address(&self, of_base: u64) -> Option<u64> {
+        let (fragment, rows) = self.0.get(&(of_base >> 32))?;
+        let offset = of_base as u32;
+        rows.contains(offset).then_some(fragment << 32 | u64::from(offset))
+    }
+}
+
+/// The rows of two versions that are live at a place where the other one has none.
+#[derive(Debug)]
+pub(super) struct Apart {
+    pub(super) source: Vec<Picked>,
+    pub(super) target: Vec<Picked>,
+}
+
+impl Apart {
+    /// None where it is not known which rows these are, or there are too many to be worth a look.
+    pub(super) async fn of(source: &TableHandle, target: &TableHandle) -> Found<Option<Self>> {
+        let places = [by_files(source)?, by_files(target)?];
+        let common = Common::of(&[source, target], &places).await?;
+        let all: u64 = target.places()?.iter().filter_map(|of| of.physical_rows).sum();
+        let (source, target) = (common.picks(source).await?, common.picks(target).await?);
+        let rows = source.iter().chain(&target).map(Picked::rows_max).sum::<Option<u64>>();
+        let is_worth_it = rows.is_some_and(|rows| rows <= all / 2 + FEW_ROWS);
+        Ok(is_worth_it.then_some(Self { source, target }))
+    }
+}
+
+/// Leaves out rows that were picked.
+pub(super) async fn leave_out(
+    picked: Vec<Picked>,
+    table: &TableHandle,
+    rows: &Offsets,
+) -> Found<Vec<Picked>> {
+    let mut left = Vec::new();
+    for picked in picked {
+        left.extend(match rows.get(&picked.fragment) {
+            Some(rows) => picked.without(table, rows).await?,
+            None => Some(picked),
+        });
+    }
+    Ok(left)
+}
+
+impl Picked {
+    /// How many rows it has at most; none where that is not known.
+    fn rows_max(&self) -> Option<u64> {
+        match &self.rows {
+            Pick::All => self.physical_rows,
+            Pick::Only(offsets) => Some(offsets.len()),
+        }
+    }
+
+    async fn without(self, table: &TableHandle, rows: &RoaringBitmap) -> Found<Option<Self>> {
+        let left = match self.rows {
+            Pick::Only(offsets) => offsets - rows,
+            Pick::All => self.live(table).await? - rows,
+        };
+        Ok((!left.is_empty()).then_some(Self { rows: Pick::Only(left), ..self }))
+    }
+
+    /// All live rows of a fragment of which it is known how many rows it has.
+    async fn live(&self, table: &TableHandle) -> Found<RoaringBitmap> {
+        let rows = self.physical_rows.unwrap_or_default();
+        let mut live = RoaringBitmap::new();
+        live.insert_range(0..u32::try_from(rows).unwrap_or(u32::MAX));
+        Ok(live - table.deleted_offsets(self.fragment).await?)
     }
 }
 
@@ -121,6 +235,9 @@ enum Dead<'a> {
     },
     Union(RoaringBitmap),
 }
+
+/// So many rows are read rather than asked for.
+const FEW_ROWS: u64 = 1_024;
 
 /// Lists of deleted rows that are read at the same time.
 const READS_AT_ONCE: usize = 16;

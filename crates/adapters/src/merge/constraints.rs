@@ -7,12 +7,13 @@ use std::collections::BTreeSet;
 use graphwrite_protocol_types::TableIdentity;
 use graphwrite_schema::GraphSchema;
 
+use super::doubts::{AllAlone, Raised};
 use super::table::MergedTable;
 use crate::change::TableChange;
 use crate::error::PrepareError;
 use crate::input::{Place, Rule, Violation};
 use crate::probe::BaseTables;
-use crate::validate::{PostImage, Review};
+use crate::validate::{Doubts, PostImage, Review};
 
 /// How rows of both sides contradict each other that have different keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,25 +71,34 @@ pub struct MergedConstraints {
     pub listed: Vec<ConstraintConflict>,
 }
 
-/// Judges what a merge makes of the target, whose `tables` are opened as they are asked. Those that are merged
-/// are all that the merge changes, each against its head there.
+/// Judges what a merge makes of the target, whose tables are opened as they are asked. Those that are merged
+/// are all that the merge changes, each against its head there. With the tables of the source, which must
+/// be those that were merged, only rows are read that one side has alone; the result is the same as
+/// without them.
 ///
 /// # Errors
-/// The target could not be read.
+/// The target could not be read, or the source.
 pub(crate) async fn check_merged(
     schema: &GraphSchema,
     merged: &[MergedTable],
     listed_max: usize,
-    tables: &mut BaseTables<'_>,
+    (source, target): (Option<&mut BaseTables<'_>>, &mut BaseTables<'_>),
 ) -> Result<MergedConstraints, PrepareError> {
     let change = |of: &'_ MergedTable| of.changes.any();
     let changes: Vec<_> = merged.iter().filter(|of| change(of)).map(MergedTable::change).collect();
-    let review = Review::of(PostImage { schema, tables: &changes, errors_max: listed_max })?;
-    let asked: BTreeSet<_> = review.tables().collect();
-    Box::pin(tables.open(asked.iter().copied())).await?;
-    let faults = Box::pin(review.faults(tables)).await?;
+    // Of a state that was judged by another schema it is not known what it keeps.
+    let source = source.filter(|source| source.has_schema_of(target));
+    let raised = Raised::by(schema, merged);
+    let doubts = match source {
+        Some(source) => Box::pin(doubts(schema, &raised, (source, target), merged)).await?,
+        None => Doubts::default(),
+    };
+    let post = PostImage { schema, tables: &changes, errors_max: listed_max };
+    let review = Review::where_in_doubt(post, &doubts)?;
+    Box::pin(target.open(review.tables())).await?;
+    let faults = Box::pin(review.faults(target)).await?;
     let own = |identity: &TableIdentity| merged.iter().any(|of| of.input.identity == *identity);
-    let probed = asked.into_iter().filter(|identity| !own(identity)).collect();
+    let probed = raised.tables().into_iter().filter(|identity| !own(identity)).collect();
     let Err(violations) = faults.into_result() else {
         return Ok(MergedConstraints { probed, ..MergedConstraints::default() });
     };
@@ -99,6 +109,22 @@ pub(crate) async fn check_merged(
     };
     let listed = violations.listed().iter().map(conflict).collect::<Result<_, PrepareError>>()?;
     Ok(MergedConstraints { probed, total: violations.total(), listed })
+}
+
+async fn doubts(
+    schema: &GraphSchema,
+    raised: &Raised<'_>,
+    (source, target): (&mut BaseTables<'_>, &mut BaseTables<'_>),
+    merged: &[MergedTable],
+) -> Result<Doubts, PrepareError> {
+    // A table with one head on both sides has no row that one of them has alone.
+    let differs = |identity: &TableIdentity| source.head(*identity) != target.head(*identity);
+    let differing: Vec<_> = raised.compared().into_iter().filter(differs).collect();
+    Box::pin(source.open(differing.iter().copied())).await?;
+    Box::pin(target.open(differing.iter().copied())).await?;
+    let share = merged.iter().map(|of| of.input.index_share()).min().unwrap_or_default();
+    let read = AllAlone::read((schema, raised), (source, target), merged, share / 4);
+    Ok(raised.doubts(&Box::pin(read).await?)?)
 }
 
 /// A row of the source has no number that anybody knows it by, but a key.

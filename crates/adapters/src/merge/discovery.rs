@@ -1,15 +1,19 @@
 //! The merge of one table from the versions of its sides: which rows are read, and in which way they were
 //! found. How they are merged is said elsewhere.
 
-use arrow_schema::SchemaRef;
+use std::sync::Arc;
+
+use arrow_array::{Array, BooleanArray, RecordBatch, UInt64Array};
+use arrow_schema::{ArrowError, SchemaRef};
+use arrow_select::filter::filter_record_batch;
 use graphwrite_schema::{GraphSchema, TypeDef};
 use graphwrite_substrate::{RowFilter, TableHandle};
 
-use super::candidates::{Candidates, Picked, Side};
-use super::cursor::SortedRows;
+use super::candidates::{Candidates, Kept, Picked, Side};
 use super::picked::{Keys, PickedRows, with_address};
 use super::table::{MergeError, MergeOptions, MergedTable, Sides, TableMerge};
-use crate::input::identity_column;
+use crate::change::addresses;
+use crate::input::{RowsError, identity_column};
 use crate::order::RowSorter;
 
 /// How the rows were found that a merge compares. The result is the same by either way.
@@ -124,14 +128,29 @@ impl<'a> Reader<'a> {
         tables: &MergeTables<'_>,
         candidates: &Candidates,
     ) -> Result<Sides, MergeError> {
-        let source = self.rows(tables.source, &candidates.source, None).await?;
-        let mut bases = Vec::new();
+        let (mut source, mut target) = (self.sorter()?, self.sorter()?);
+        self.rows(tables.source, &candidates.source, None, |batch| source.push(batch)).await?;
+        let (mut bases, mut kept) = (Vec::new(), Some(&candidates.kept));
         for (table, picked) in tables.bases.iter().zip(&candidates.bases) {
-            bases.push(self.rows(*table, picked, None).await?);
+            let kept = kept.take().filter(|kept| !kept.is_empty());
+            let mut base = self.sorter()?;
+            let read = self.rows(*table, picked, None, |batch| {
+                if let Some(kept) = kept {
+                    target.push(in_target(&batch, kept)?)?;
+                }
+                base.push(batch)
+            });
+            read.await?;
+            bases.push(base.finish()?);
         }
         let asked = if self.options.ordered { None } else { self.keys.filter(self.key)? };
-        let target = self.rows(tables.target, &candidates.target, asked).await?;
-        Ok(Sides { bases, source, target })
+        self.rows(tables.target, &candidates.target, asked, |batch| target.push(batch)).await?;
+        Ok(Sides { bases, source: source.finish()?, target: target.finish()? })
+    }
+
+    fn sorter(&self) -> Result<RowSorter, RowsError> {
+        let sorter = RowSorter::new(SchemaRef::clone(&self.schema), &[self.key], self.share)?;
+        Ok(sorter.with_temp_dir(&self.options.temp_dir))
     }
 
     async fn rows(
@@ -139,14 +158,27 @@ impl<'a> Reader<'a> {
         table: Side<'_>,
         picked: &[Picked],
         filter: Option<RowFilter>,
-    ) -> Result<SortedRows, MergeError> {
-        let mut sorter = RowSorter::new(SchemaRef::clone(&self.schema), &[self.key], self.share)?;
-        sorter = sorter.with_temp_dir(&self.options.temp_dir);
-        if let Some(table) = table.filter(|_| !picked.is_empty()) {
-            let rows = PickedRows { table, schema: &self.schema, key: self.key, picked };
-            let read = rows.read_into(&mut sorter, filter, &mut self.keys);
-            self.rows_read += Box::pin(read).await?;
-        }
-        Ok(sorter.finish()?)
+        mut take: impl FnMut(RecordBatch) -> Result<(), RowsError>,
+    ) -> Result<(), MergeError> {
+        let Some(table) = table else { return Ok(()) };
+        let key = self.schema.index_of(self.key)?;
+        let rows = PickedRows { table, schema: &self.schema, picked };
+        let read = rows.read(filter, |batch| {
+            self.keys.add(batch.column(key));
+            self.rows_read += batch.num_rows() as u64;
+            Ok::<_, MergeError>(take(batch)?)
+        });
+        Box::pin(read).await
     }
+}
+
+/// The rows of a base that are also in the target, as those of the target.
+fn in_target(of_base: &RecordBatch, kept: &Kept) -> Result<RecordBatch, ArrowError> {
+    let at = addresses(of_base)?.values().iter().map(|address| kept.address(*address));
+    let at = at.collect::<UInt64Array>();
+    let is_kept: BooleanArray = (0..at.len()).map(|row| Some(at.is_valid(row))).collect();
+    let mut columns = of_base.columns().to_vec();
+    columns.pop();
+    columns.push(Arc::new(at));
+    filter_record_batch(&RecordBatch::try_new(of_base.schema(), columns)?, &is_kept)
 }

@@ -1,6 +1,7 @@
 //! What a merge writes, as it comes up: rows of the source that are put, in memory or on a temporary
 //! file, and rows of the target that go. It judges nothing.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,16 +9,22 @@ use arrow_array::{Array, RecordBatch, UInt32Array};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::take::{take, take_record_batch};
 use graphwrite_schema::EDGE_SRC;
+use roaring::RoaringBitmap;
 
 use super::cursor::Layout;
 use crate::change::{Changes, Reason, RowClass, Watched, addresses, note};
 use crate::input::{Parts, RowsError, Spill};
+
+/// Offsets of rows by their fragment.
+pub(super) type Offsets = BTreeMap<u64, RoaringBitmap>;
 
 /// The rows that are put, and what they do.
 #[derive(Debug)]
 pub(super) struct Gathered {
     pub(super) parts: Parts,
     pub(super) changes: Changes,
+    /// Where the source has the rows that are put.
+    pub(super) taken: Offsets,
     watched: Watched,
     /// Rows of the source's batch at hand.
     put: Vec<u32>,
@@ -41,6 +48,7 @@ impl Gathered {
         Self {
             parts: Parts::new(schema),
             changes: Changes::default(),
+            taken: Offsets::new(),
             watched,
             put: Vec::new(),
             replaced: Vec::new(),
@@ -77,6 +85,10 @@ impl Gathered {
             return Ok(());
         }
         let rows = UInt32Array::from(std::mem::take(&mut self.put));
+        let places = addresses(batch)?;
+        for address in rows.values().iter().map(|row| places.value(*row as usize)) {
+            self.taken.entry(address >> 32).or_default().insert(address as u32);
+        }
         let rows = take_record_batch(&layout.without_address(batch)?, &rows)?;
         self.held_bytes += rows.get_array_memory_size() as u64;
         self.parts.push_batch(rows)?;

@@ -5,12 +5,12 @@ use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use futures::TryStreamExt;
-use graphwrite_substrate::{ROW_ADDRESS, RowAddresses, RowFilter, ScanRequest, TableHandle};
+use graphwrite_substrate::{
+    ROW_ADDRESS, RowAddresses, RowFilter, ScanRequest, SubstrateError, TableHandle,
+};
 
 use super::candidates::{Pick, Picked};
-use super::table::MergeError;
 use crate::change::addresses;
-use crate::order::RowSorter;
 use crate::probe::NAMED_VALUES_MAX;
 
 /// A fragment of which at least one row in so many is picked is scanned as a whole.
@@ -26,7 +26,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    fn add(&mut self, column: &ArrayRef) {
+    pub(super) fn add(&mut self, column: &ArrayRef) {
         self.count += column.len();
         if self.count <= NAMED_VALUES_MAX {
             self.columns.push(ArrayRef::clone(column));
@@ -47,35 +47,27 @@ impl Keys {
 /// The picked rows of a version.
 pub(super) struct PickedRows<'a> {
     pub(super) table: &'a TableHandle,
-    /// The table's columns, then the address.
+    /// The columns that are read, then the address.
     pub(super) schema: &'a SchemaRef,
-    pub(super) key: &'a str,
     pub(super) picked: &'a [Picked],
 }
 
 impl PickedRows<'_> {
-    /// Reads at least those that `filter` holds for. Gives how many were read.
-    pub(super) async fn read_into(
+    /// Reads at least those that `filter` holds for.
+    pub(super) async fn read<E: From<SubstrateError> + From<ArrowError>>(
         &self,
-        sorter: &mut RowSorter,
         filter: Option<RowFilter>,
-        keys: &mut Keys,
-    ) -> Result<u64, MergeError> {
+        mut take: impl FnMut(RecordBatch) -> Result<(), E>,
+    ) -> Result<(), E> {
         let (scanned, few): (Vec<_>, Vec<_>) = self.picked.iter().partition(|of| is_scanned(of));
-        let mut rows = 0;
-        let mut take = |batch: &RecordBatch| -> Result<(), MergeError> {
-            let batch = self.in_order(batch)?;
-            keys.add(batch.column(batch.schema_ref().index_of(self.key)?));
-            rows += batch.num_rows() as u64;
-            Ok(sorter.push(batch)?)
-        };
         let few: Vec<u64> = few.into_iter().flat_map(picked_addresses).collect();
         for portion in few.chunks(ROWS_AT_ONCE) {
             let portion: RowAddresses = portion.iter().copied().collect();
-            take(&Box::pin(self.table.rows_at(&self.columns(), &portion)).await?)?;
+            let rows = Box::pin(self.table.rows_at(&self.columns(), &portion)).await?;
+            take(self.in_order(&rows)?)?;
         }
         if scanned.is_empty() {
-            return Ok(rows);
+            return Ok(());
         }
         let request = ScanRequest {
             columns: Some(self.columns()),
@@ -86,9 +78,9 @@ impl PickedRows<'_> {
         };
         let mut batches = Box::pin(self.table.scan(request)).await?;
         while let Some(batch) = batches.try_next().await? {
-            take(&only_picked(batch, &scanned)?)?;
+            take(self.in_order(&only_picked(batch, &scanned)?)?)?;
         }
-        Ok(rows)
+        Ok(())
     }
 
     fn columns(&self) -> Vec<String> {

@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::conflict::{RowConflict, RowConflicts};
 use super::cursor::{Cursor, Layout, SortedRows};
 use super::discovery::Discovery;
-use super::gather::Gathered;
+use super::gather::{Gathered, Offsets};
 use super::rule::{ConflictKind, MergeStrategy, RowFate, judge};
 use crate::change::{Changes, Watched};
 use crate::input::{Place, RowsError, TableInput, identity_column, row_key_text};
@@ -166,6 +166,8 @@ pub struct MergedTable {
     pub(super) conflicts: RowConflicts,
     pub(super) input: TableInput,
     pub(super) changes: Changes,
+    /// Where the source has the rows that are put.
+    pub(super) taken: Offsets,
     pub(super) discovery: Discovery,
 }
 
@@ -189,6 +191,19 @@ impl MergedTable {
     /// The rows that are put into the target.
     pub fn rows(&self) -> &TableInput {
         &self.input
+    }
+
+    pub(super) fn def_in<'s>(&self, schema: &'s GraphSchema) -> Option<&'s TypeDef> {
+        schema.by_identity(self.input.identity)
+    }
+
+    /// The target's rows that go, by their fragment.
+    pub(super) fn replaced(&self) -> Offsets {
+        let mut replaced = Offsets::new();
+        for address in self.leaving() {
+            replaced.entry(address >> 32).or_default().insert(address as u32);
+        }
+        replaced
     }
 
     /// The addresses of the target's rows that go, replaced or not.
@@ -246,12 +261,12 @@ impl<'a> TableMerge<'a> {
                 self.advance(at)?;
             }
         }
-        let Gathered { parts, mut changes, .. } = self.gathered;
+        let Gathered { parts, mut changes, taken, .. } = self.gathered;
         changes.reasons = vec![Place::Merged { table: self.def.name.clone(), key: None }];
         changes.same = self.counts.converged;
         let input = TableInput::of(self.def, parts, self.options.bytes_max / 4);
         let (counts, conflicts) = (self.counts, self.conflicts);
-        Ok(MergedTable { counts, conflicts, input, changes, discovery })
+        Ok(MergedTable { counts, conflicts, input, changes, taken, discovery })
     }
 
     /// Which sides have a row of the lowest key at hand; none when all rows were met.

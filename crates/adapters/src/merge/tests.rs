@@ -1,7 +1,10 @@
 //! The merge of rows against a reference in plain Rust, over rows in memory and over real tables.
 
+mod chance;
 mod constraints;
+mod cost;
 mod discovery;
+mod doubts;
 mod equality;
 mod memory;
 mod rows;

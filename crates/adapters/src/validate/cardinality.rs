@@ -10,7 +10,7 @@ use graphwrite_protocol_types::{StableTableId, TableIdentity};
 use graphwrite_schema::{Cardinality, ConstraintRule, EDGE_SRC, TypeDef};
 use graphwrite_substrate::TableHandle;
 
-use super::{Asking, PostImage, Room};
+use super::{Asking, Doubted, Doubts, PostImage, Room};
 use crate::change::{Leaving, Reason, TableChange, addresses};
 use crate::error::PrepareError;
 use crate::input::{Earliest, Faults, Place, RowsError, Rule, Violation, identity_column, quoted};
@@ -28,6 +28,7 @@ pub(super) struct CardinalityQuestion<'a> {
     nodes: Option<(usize, &'a TableChange<'a>)>,
     key_column: &'a str,
     key_type: DataType,
+    doubted: Option<Doubted>,
     asking: Asking,
     /// The sources whose number of edges may change, where they are asked at once.
     ready: Option<Arc<RowIndex>>,
@@ -46,12 +47,15 @@ type Broken = (Cause, u32, u64);
 pub(super) fn questions<'a>(
     post: &PostImage<'a>,
     room: &mut Room,
+    doubts: &Doubts,
 ) -> Result<Vec<CardinalityQuestion<'a>>, PrepareError> {
     let mut questions = Vec::new();
     for def in post.schema.edges() {
         for rule in post.constraints(def.identity) {
             if let ConstraintRule::Cardinality { from, cardinality } = rule {
-                questions.extend(CardinalityQuestion::new(post, room, def, from, cardinality)?);
+                let doubted = doubts.counted(def.identity).cloned();
+                let rule = (from, cardinality, doubted);
+                questions.extend(CardinalityQuestion::new(post, room, def, rule)?);
             }
         }
     }
@@ -64,8 +68,7 @@ impl<'a> CardinalityQuestion<'a> {
         post: &PostImage<'a>,
         room: &mut Room,
         def: &'a TypeDef,
-        from: StableTableId,
-        cardinality: Cardinality,
+        (from, cardinality, doubted): (StableTableId, Cardinality, Option<Doubted>),
     ) -> Result<Option<Self>, PrepareError> {
         let Some(node) = post.schema.by_table(from) else { return Ok(None) };
         let Some(key_type) = post.schema.node_key_type(from) else { return Ok(None) };
@@ -77,10 +80,12 @@ impl<'a> CardinalityQuestion<'a> {
             nodes: post.table(node.identity),
             key_column: identity_column(node),
             key_type: key_type.arrow(),
+            doubted,
             asking: Asking::AtOnce,
             ready: None,
         };
-        if question.edges.is_none() && !question.counts_nodes() {
+        let is_known = question.doubted.as_ref().is_some_and(|sources| sources.len() == 0);
+        if is_known || question.edges.is_none() && !question.counts_nodes() {
             return Ok(None);
         }
         let (rows, bytes) = question.size()?;
@@ -123,18 +128,19 @@ impl<'a> CardinalityQuestion<'a> {
     /// numbered: the edges, what leaves a source, the nodes.
     fn sources(&self, pass: Pass) -> Result<RowIndex, RowsError> {
         let gone = self.gone()?;
+        let (gone, doubted) = (gone.as_ref(), self.doubted.as_deref());
         let mut sources = IndexBuilder::new([self.key_type.clone()], pass)?;
         let mut first = 0;
         if let Some((_, edges)) = self.edges {
             // Edges that are added or moved count for the source that they get.
             for columns in edges.rows.columns(&[EDGE_SRC])? {
                 let changes = |row: usize| edges.changes.changes(row);
-                first += add(&mut sources, &columns?, gone.as_ref(), first, changes)?;
+                first += add(&mut sources, &columns?, (gone, doubted), first, changes)?;
             }
             // Those that are removed or moved count for the one that they leave.
             for left in &edges.changes.left {
                 let columns = [ArrayRef::clone(&left.values)];
-                first += add(&mut sources, &columns, gone.as_ref(), first, |_| true)?;
+                first += add(&mut sources, &columns, (gone, doubted), first, |_| true)?;
             }
         }
         // A new node has as few edges as are put with it.
@@ -142,7 +148,7 @@ impl<'a> CardinalityQuestion<'a> {
             let before = first;
             for columns in nodes.rows.columns(&[self.key_column])? {
                 let inserts = |row: usize| nodes.changes.inserts(row - before);
-                first += add(&mut sources, &columns?, gone.as_ref(), first, inserts)?;
+                first += add(&mut sources, &columns?, (gone, doubted), first, inserts)?;
             }
         }
         Ok(sources.finish())
@@ -311,11 +317,12 @@ impl Source<'_> {
     }
 }
 
-/// Adds the sources of a column that count and do not go; gives back how many there are in all.
+/// Adds the sources of a column that count, are in doubt and do not go; gives back how many there are in
+/// all.
 fn add(
     sources: &mut IndexBuilder,
     columns: &[ArrayRef],
-    gone: Option<&RowIndex>,
+    (gone, doubted): (Option<&RowIndex>, Option<&RowIndex>),
     first: usize,
     counts: impl Fn(usize) -> bool,
 ) -> Result<usize, ArrowError> {
@@ -324,7 +331,8 @@ fn add(
         let found = gone.zip(keys.as_ref()).and_then(|(gone, keys)| gone.find(keys.row(row)));
         found.is_some()
     };
-    sources
-        .add(columns, |row| (counts(first + row) && !goes(row)).then_some((first + row) as u32))?;
+    sources.add_among(columns, doubted, |row| {
+        (counts(first + row) && !goes(row)).then_some((first + row) as u32)
+    })?;
     Ok(columns.first().map_or(0, |column| column.len()))
 }

@@ -9,7 +9,7 @@ use graphwrite_protocol_types::{StableTableId, TableIdentity};
 use graphwrite_schema::{ConstraintRule, End, TypeDef};
 use graphwrite_substrate::TableHandle;
 
-use super::{Asking, PostImage, Room};
+use super::{Asking, Doubted, Doubts, PostImage, Room};
 use crate::change::{TableChange, addresses};
 use crate::error::PrepareError;
 use crate::input::{Earliest, Faults, RowsError, Rule, Violation, identity_column};
@@ -24,6 +24,7 @@ pub(super) struct EndpointQuestion<'a> {
     /// The nodes that are put.
     nodes: Option<&'a TableChange<'a>>,
     asks: Vec<Ask<'a>>,
+    doubted: Option<Doubted>,
     asking: Asking,
     /// What is asked, where it is asked at once.
     ready: Option<Arc<RowIndex>>,
@@ -47,6 +48,7 @@ struct Use {
 pub(super) fn questions<'a>(
     post: &PostImage<'a>,
     room: &mut Room,
+    doubts: &Doubts,
 ) -> Result<Vec<EndpointQuestion<'a>>, PrepareError> {
     let mut asks: BTreeMap<StableTableId, Vec<Ask<'a>>> = BTreeMap::new();
     for (table, edges) in post.tables().filter(|(_, table)| table.changes.puts()) {
@@ -59,7 +61,11 @@ pub(super) fn questions<'a>(
     let mut questions = Vec::new();
     for (node, asks) in asks {
         let Some(def) = post.schema.by_table(node) else { continue };
-        let question = EndpointQuestion::new(post, room, def, asks)?;
+        let doubted = doubts.missing(def.identity).cloned();
+        if doubted.as_ref().is_some_and(|keys| keys.len() == 0) {
+            continue;
+        }
+        let question = EndpointQuestion::new(post, room, def, (asks, doubted))?;
         // Where all nodes are put together with their edges, the base is not asked.
         if question.ready.as_ref().is_none_or(|asked| asked.len() > 0) {
             questions.push(question);
@@ -69,11 +75,12 @@ pub(super) fn questions<'a>(
 }
 
 impl Ask<'_> {
-    /// Asks for the keys of the pass that are needed and not among `nodes`.
+    /// Asks for the keys of the pass that are needed, in doubt, and not among `nodes`.
     fn add_to(
         &self,
         asked: &mut IndexBuilder,
         nodes: Option<&Arc<RowIndex>>,
+        doubted: Option<&RowIndex>,
     ) -> Result<(), RowsError> {
         let mut first = 0;
         for columns in self.edges.rows.columns(&[self.end.column()])? {
@@ -85,7 +92,7 @@ impl Ask<'_> {
             let is_put = |row: usize| {
                 known.as_ref().is_some_and(|(nodes, keys)| nodes.find(keys.row(row)).is_some())
             };
-            asked.add(&columns, |row| {
+            asked.add_among(&columns, doubted, |row| {
                 let is_asked = self.edges.changes.changes(first + row) && !is_put(row);
                 is_asked.then_some((first + row) as u32)
             })?;
@@ -122,7 +129,7 @@ impl<'a> EndpointQuestion<'a> {
         post: &PostImage<'a>,
         room: &mut Room,
         def: &'a TypeDef,
-        asks: Vec<Ask<'a>>,
+        (asks, doubted): (Vec<Ask<'a>>, Option<Doubted>),
     ) -> Result<Self, PrepareError> {
         let nodes = post.table(def.identity).map(|(_, nodes)| nodes);
         let key_column = identity_column(def);
@@ -137,7 +144,9 @@ impl<'a> EndpointQuestion<'a> {
         }
         let asking = room.plan(rows, bytes);
         let (node, node_name) = (def.identity, def.name.as_str());
-        let mut question = Self { node, node_name, key_column, nodes, asks, asking, ready: None };
+        let ready = None;
+        let mut question =
+            Self { node, node_name, key_column, nodes, asks, doubted, asking, ready };
         if asking == Asking::AtOnce {
             question.ready = Some(Arc::new(question.asked(Pass::ALL)?));
         }
@@ -149,14 +158,17 @@ impl<'a> EndpointQuestion<'a> {
     }
 
     fn asked(&self, pass: Pass) -> Result<RowIndex, RowsError> {
-        let nodes = self.nodes.map(|nodes| nodes.rows.keys(pass)).transpose()?;
+        // A node that is put is not in doubt.
+        let nodes = self.nodes.filter(|_| self.doubted.is_none());
+        let nodes = nodes.map(|nodes| nodes.rows.keys(pass)).transpose()?;
         let types = self.asks.iter().take(1).map(|ask| {
             let field = ask.edges.rows.schema.field_with_name(ask.end.column());
             field.map(|field| field.data_type().clone())
         });
         let types = types.collect::<Result<Vec<_>, _>>()?;
         let mut asked = IndexBuilder::new(types, pass)?;
-        self.asks.iter().try_for_each(|ask| ask.add_to(&mut asked, nodes.as_ref()))?;
+        let (nodes, doubted) = (nodes.as_ref(), self.doubted.as_deref());
+        self.asks.iter().try_for_each(|ask| ask.add_to(&mut asked, nodes, doubted))?;
         Ok(asked.finish())
     }
 

@@ -9,7 +9,7 @@ use graphwrite_protocol_types::TableIdentity;
 use graphwrite_schema::{EDGE_DST, EDGE_ID, EDGE_SRC, End, TypeDef};
 use graphwrite_substrate::TableHandle;
 
-use super::PostImage;
+use super::{Doubts, PostImage};
 use crate::change::{Reason, TableChange, addresses};
 use crate::error::PrepareError;
 use crate::input::{Faults, Rule, Violation, quoted, row_key_text};
@@ -34,13 +34,18 @@ type Named = (u32, String);
 
 pub(super) fn questions<'a>(
     post: &PostImage<'a>,
+    doubts: &Doubts,
 ) -> Result<Vec<ReferenceQuestion<'a>>, PrepareError> {
     let mut questions = Vec::new();
     for (_, nodes) in post.tables().filter(|(_, table)| !table.changes.gone.is_empty()) {
         for edge in post.schema.edges_touching(nodes.identity().table) {
             for end in [End::Src, End::Dst] {
                 if edge.edge().is_some_and(|edge| edge.node_at(end) == nodes.identity().table) {
-                    questions.push(ReferenceQuestion::new(edge, end, nodes)?);
+                    let question = ReferenceQuestion::new(edge, end, nodes)?;
+                    let doubted = doubts.named(edge.identity, end);
+                    if doubted.is_none_or(|doubted| doubted.shares_a_value_with(&question.index)) {
+                        questions.push(question);
+                    }
                 }
             }
         }

@@ -8,7 +8,7 @@ use arrow_schema::ArrowError;
 use futures::TryStreamExt;
 use graphwrite_substrate::TableHandle;
 
-use super::{Asking, PostImage, Room};
+use super::{Asking, Doubted, Doubts, PostImage, Room};
 use crate::change::{TableChange, addresses};
 use crate::error::PrepareError;
 use crate::input::within::unique_sets;
@@ -20,6 +20,7 @@ use crate::probe::{BaseTables, NAMED_VALUES_MAX, scan_matching};
 pub(super) struct UniqueQuestion<'a> {
     pub(super) table: &'a TableChange<'a>,
     columns: Vec<String>,
+    doubted: Option<Doubted>,
     asking: Asking,
     /// The rows of the input that have a value in every column, where they are asked at once.
     ready: Option<Arc<RowIndex>>,
@@ -28,11 +29,16 @@ pub(super) struct UniqueQuestion<'a> {
 pub(super) fn questions<'a>(
     post: &PostImage<'a>,
     room: &mut Room,
+    doubts: &Doubts,
 ) -> Result<Vec<UniqueQuestion<'a>>, PrepareError> {
     let mut questions = Vec::new();
     for (_, table) in post.tables().filter(|(_, table)| table.changes.puts()) {
         for columns in unique_sets(post.schema, table.identity()) {
-            let question = UniqueQuestion::new(room, table, columns)?;
+            let doubted = doubts.unique(table.identity(), &columns).cloned();
+            if doubted.as_ref().is_some_and(|values| values.len() == 0) {
+                continue;
+            }
+            let question = UniqueQuestion::new(room, table, columns, doubted)?;
             if question.ready.as_ref().is_none_or(|index| index.len() > 0) {
                 questions.push(question);
             }
@@ -49,14 +55,15 @@ impl<'a> UniqueQuestion<'a> {
         room: &mut Room,
         table: &'a TableChange<'a>,
         columns: Vec<String>,
+        doubted: Option<Doubted>,
     ) -> Result<Self, PrepareError> {
         let names: Vec<&str> = columns.iter().map(String::as_str).collect();
         let asking = room.plan(table.rows.rows() as u64, table.rows.width(&names)?);
-        let ready = match asking {
-            Asking::AtOnce => Some(Arc::new(table.rows.index(&names, Pass::ALL)?)),
-            Asking::InPasses(_) => None,
-        };
-        Ok(Self { table, columns, asking, ready })
+        let mut question = Self { table, columns, doubted, asking, ready: None };
+        if asking == Asking::AtOnce {
+            question.ready = Some(Arc::new(question.index(Pass::ALL)?));
+        }
+        Ok(question)
     }
 
     pub(super) fn is_ready(&self) -> bool {
@@ -85,7 +92,10 @@ impl<'a> UniqueQuestion<'a> {
 
     fn index(&self, pass: Pass) -> Result<RowIndex, RowsError> {
         let names: Vec<&str> = self.columns.iter().map(String::as_str).collect();
-        self.table.rows.index(&names, pass)
+        match &self.doubted {
+            Some(doubted) => self.table.rows.index_among(&names, pass, doubted),
+            None => self.table.rows.index(&names, pass),
+        }
     }
 
     async fn find_taken(

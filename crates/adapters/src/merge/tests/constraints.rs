@@ -1,12 +1,12 @@
 //! Each side is right by itself, and both together are not.
 
+use graphwrite_protocol_types::{BaseView, TableHeadToken};
 use graphwrite_substrate::TableHandle;
 
-use super::rows::Table;
+use super::doubts::checked;
+use super::rows::{Table, with};
 use super::tables::Tables;
-use crate::merge::constraints::check_merged;
 use crate::merge::*;
-use crate::probe::BaseTables;
 use crate::world::{Came, World};
 use crate::{LoadMode, Place};
 
@@ -35,6 +35,8 @@ fn parallel(edge: &str, id: &str, from: &str) -> String {
 struct Sides {
     world: World,
     base: Vec<(&'static str, TableHandle)>,
+    view: BaseView,
+    strategy: MergeStrategy,
 }
 
 /// A change of one table on the branch: the keys that go, and the lines that come.
@@ -47,8 +49,10 @@ struct Change {
 impl Sides {
     async fn of(lines: &[String]) -> Self {
         let world = World::new().await;
-        let mut sides = Self { world, base: Vec::new() };
+        let view = world.base().await;
+        let mut sides = Self { world, base: Vec::new(), view, strategy: MergeStrategy::Fail };
         sides.target(LoadMode::Append, lines).await;
+        sides.view = sides.world.base().await;
         for name in ["Person", "Knows", "Visits", "Seat", "Firm"] {
             let opened = sides.world.open(name).await;
             sides.base.extend(opened.map(|table| (name, table)));
@@ -64,7 +68,7 @@ impl Sides {
 
     async fn merged(&self, changes: &[Change]) -> MergedConstraints {
         let schema = &self.world.schema.schema;
-        let mut merged = Vec::new();
+        let (mut merged, mut of_source) = (Vec::new(), self.view.clone());
         for Change { name, gone, added } in changes {
             let mut tables = Tables::of(&self.world.store, Table::of(schema, name));
             let base = self.base.iter().find(|(of, _)| of == name).map(|(_, table)| table);
@@ -77,16 +81,18 @@ impl Sides {
                 None => tables.create(added).await,
             };
             let target = self.world.open(name).await;
+            let head = tables.head(&source).await;
+            of_source.heads.insert(head.identity, TableHeadToken::Live(Box::new(head)));
             let (source, target) = (Some(&source), target.as_ref());
             let sides = MergeTables { bases: vec![base], source, target };
-            let options = MergeOptions::default();
+            let options = with(self.strategy);
             let table = merge_table(schema, tables.table.def(), &sides, &options).await.unwrap();
-            assert_eq!(table.conflicts().counts().total(), 0, "no key is in conflict");
+            let is_in_conflict = table.conflicts().counts().total() > 0;
+            assert!(!is_in_conflict || self.strategy != MergeStrategy::Fail);
             merged.push(table);
         }
         let target = self.world.base().await;
-        let mut tables = BaseTables::new(&self.world.store, &target);
-        check_merged(schema, &merged, 10, &mut tables).await.unwrap()
+        checked(&self.world.store, (&of_source, &target), schema, &merged).await
     }
 }
 
@@ -196,4 +202,17 @@ async fn edges_that_each_side_may_remove_leave_too_few_when_both_do() {
     assert_eq!(one(&found), ("cardinality", Place::Merged { table: "Seat".into(), key: None }));
     let replaced = Change { name: "Seat", gone: &["s1"], added: vec![parallel("Seat", "s9", "f")] };
     assert_eq!(sides.merged(&[replaced]).await.total, 0);
+}
+
+#[tokio::test]
+async fn a_node_that_stays_against_its_deletion_has_lost_the_edges_that_the_source_deleted_with_it()
+{
+    let lines = [firm("f"), firm("g"), place("q")];
+    let seats = [parallel("Seat", "s1", "f"), parallel("Seat", "s2", "g")];
+    let mut sides = Sides::of(&[lines.as_slice(), &seats].concat()).await;
+    let renamed = r#"{"type":"Firm","data":{"slug":"f","name":"F"}}"#;
+    sides.target(LoadMode::Upsert, &[renamed.to_owned()]).await;
+    sides.strategy = MergeStrategy::Ours;
+    let found = sides.merged(&[removes("Firm", &["f"]), removes("Seat", &["s1"])]).await;
+    assert_eq!(one(&found), ("cardinality", Place::Merged { table: "Seat".into(), key: None }));
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphwrite_substrate::TableHandle;
 
+use super::chance::Chance;
 use super::tables::Tables;
 use crate::merge::*;
 
@@ -22,17 +23,6 @@ fn edge(key: &str, value: u32) -> String {
 }
 
 type Line = fn(&str, u32) -> String;
-
-/// Numbers that look like chance, and are the same in every run.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-}
 
 /// A few commits of a side: rows are changed, deleted and added, from a small choice of values, so that both
 /// sides sometimes do the same.
@@ -143,7 +133,7 @@ impl Case<'_> {
 }
 
 async fn random_histories(name: &'static str, line: Line, compacts: bool) {
-    let (mut routes, mut chance) = (BTreeSet::new(), Chance(11));
+    let (mut routes, mut chance) = (BTreeSet::new(), Chance::new(11));
     for _ in 0..6 {
         let mut tables = Tables::new(name);
         let lines: Vec<_> = (0..20).map(|key| line(&format!("k{key:02}"), key)).collect();

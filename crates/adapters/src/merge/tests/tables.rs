@@ -53,10 +53,16 @@ impl Tables {
 
     /// A dataset of its own.
     pub(super) async fn create(&mut self, lines: &[String]) -> TableHandle {
+        let rows = self.stream(lines);
+        self.create_of(rows).await
+    }
+
+    /// A dataset of these rows.
+    pub(super) async fn create_of(&mut self, rows: BatchStream) -> TableHandle {
         let attempt = self.attempt();
         let path = DatasetPath::of_first_load(self.table.def().identity, attempt);
         let uuid = TxUuid::effect(attempt, 0, 0);
-        let staged = stage_create(&self.store, path.as_str(), self.stream(lines), uuid).await;
+        let staged = stage_create(&self.store, path.as_str(), rows, uuid).await;
         let permit = CommitPermit::authority(attempt);
         let landing = create_dataset(&permit, &self.store, path.as_str(), staged.unwrap()).await;
         landed(landing.unwrap())
@@ -65,16 +71,7 @@ impl Tables {
     /// A ref of a version of main, with that version's rows and nothing of its own.
     pub(super) async fn fork(&mut self, of: &TableHandle) -> TableHandle {
         let attempt = self.attempt();
-        let head = LiveHead {
-            identity: self.table.def().identity,
-            path: of.path().parse().unwrap(),
-            physical_ref: PhysicalRef::Main,
-            ref_identifier: RefIdentifier::Main(IdentityDomain::from_u128(1)),
-            pin: of.identity().await.unwrap().pin(),
-            e_tag: None,
-            content: ContentId::from_u128(1),
-            table_schema: SchemaHash([0; 32]),
-        };
+        let head = self.head(of).await;
         let fork = RefFork::of_first_write(attempt, 0, &head, 1);
         let ForkCheck::Ready(ready) = check_fork(&self.store, &fork).await.unwrap() else {
             panic!("the version is gone")
@@ -83,6 +80,20 @@ impl Tables {
         match clone_ref(&permit, &self.store, &ready).await.unwrap() {
             Cloning::Cloned(cloned) => cloned.table().clone(),
             other => panic!("{other:?}"),
+        }
+    }
+
+    /// As a branch has it as its head.
+    pub(super) async fn head(&self, of: &TableHandle) -> LiveHead {
+        LiveHead {
+            identity: self.table.def().identity,
+            path: of.path().parse().unwrap(),
+            physical_ref: of.physical_ref().clone(),
+            ref_identifier: RefIdentifier::Main(IdentityDomain::from_u128(1)),
+            pin: of.identity().await.unwrap().pin(),
+            e_tag: None,
+            content: ContentId::from_u128(1),
+            table_schema: SchemaHash([0; 32]),
         }
     }
 
@@ -109,7 +120,8 @@ impl Tables {
         self.commit(on, &removed, Some(again)).await
     }
 
-    async fn commit(
+    /// One commit.
+    pub(super) async fn commit(
         &mut self,
         on: &TableHandle,
         removed: &RowAddresses,
