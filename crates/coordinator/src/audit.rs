@@ -2,7 +2,9 @@
 //! manifest commits that decided; there is no second record of them.
 
 use graphwrite_manifest::{OutcomeKind, OutcomeRow};
-use graphwrite_protocol_types::{AttemptId, BranchToken, CommitId, OperationId, ProcessInstanceId};
+use graphwrite_protocol_types::{
+    AttemptId, BranchToken, CommitId, OperationId, ProcessInstanceId, WriterKind,
+};
 
 use crate::ReadError;
 use crate::core::Core;
@@ -16,6 +18,8 @@ pub struct AuditEntry {
     pub attempt: AttemptId,
     /// The caller's request.
     pub operation: OperationId,
+    /// The adapter of the commit that was made visible; a decision against an attempt does not keep it.
+    pub writer: Option<WriterKind>,
     /// The process instance that decided; for `rolled_back` see the `aborted` before it.
     pub by: Option<ProcessInstanceId>,
     /// When, in microseconds since the Unix epoch on the clock of whoever decided.
@@ -96,8 +100,15 @@ impl AuditedDecision {
 
 /// The newest decisions, newest first.
 pub(crate) async fn audit(core: &Core, limit: usize) -> Result<Vec<AuditEntry>, ReadError> {
-    let rows = core.manifest.state().await?.audit(limit).await?;
-    Ok(rows.into_iter().filter_map(entry).collect())
+    let state = core.manifest.state().await?;
+    let rows = state.audit(limit).await?;
+    let mut entries: Vec<_> = rows.into_iter().filter_map(entry).collect();
+    for entry in &mut entries {
+        if let Some(commit) = entry.decision.commit() {
+            entry.writer = state.commit(commit).await?.map(|commit| commit.writer);
+        }
+    }
+    Ok(entries)
 }
 
 fn entry(row: OutcomeRow) -> Option<AuditEntry> {
@@ -116,6 +127,7 @@ fn entry(row: OutcomeRow) -> Option<AuditEntry> {
         decision,
         attempt: row.attempt,
         operation: row.operation,
+        writer: None,
         by,
         at_unix_us: row.recorded_at_unix_us,
         manifest_version: row.manifest_version,

@@ -201,6 +201,7 @@ fn a_merge_that_another_command_finishes_is_called_one_and_has_both_parents() {
         (&decision["commit_id"], &decision["decision"]),
         (&commit["commit_id"], &"rolled_forward".into())
     );
+    assert_eq!(decision["writer"], "merge", "{decision:#}");
     let again = site.merge("b", &[]).exits(0).json();
     assert_eq!(again["merge"]["relation"], "contained");
 }

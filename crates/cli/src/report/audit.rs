@@ -1,7 +1,7 @@
 //! What recovery and seals have decided.
 
 use graphwrite_coordinator::AuditEntry;
-use graphwrite_protocol_types::BranchToken;
+use graphwrite_protocol_types::{BranchToken, WriterKind};
 use serde::Serialize;
 
 use crate::render::{Block, Cell, Report, Rows, line};
@@ -26,6 +26,8 @@ struct DecisionEntry {
     by: Option<String>,
     manifest_version: u64,
     reason: String,
+    /// What made the commit that was made visible.
+    writer: Option<&'static str>,
 }
 
 impl From<&AuditEntry> for DecisionEntry {
@@ -42,6 +44,7 @@ impl From<&AuditEntry> for DecisionEntry {
             by: entry.by.map(|by| by.to_string()),
             manifest_version: entry.manifest_version,
             reason: reason(entry),
+            writer: entry.writer.map(WriterKind::name),
         }
     }
 }
@@ -76,6 +79,7 @@ impl AuditReport {
             Cell::optional(entry.by.as_ref()),
             Cell::number(entry.manifest_version),
             Cell::text(&entry.reason),
+            Cell::optional(entry.writer),
         ]
     }
 }
@@ -94,6 +98,7 @@ impl Report for AuditReport {
                 "by",
                 "manifest",
                 "reason",
+                "writer",
             ],
             rows: self.decisions.iter().map(Self::row).collect(),
         })]

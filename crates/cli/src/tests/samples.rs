@@ -80,6 +80,7 @@ pub(super) fn healing_receipt() -> Receipt {
 fn decision(n: u128, decision: AuditedDecision) -> AuditEntry {
     let is_known = !matches!(decision, AuditedDecision::RolledBack);
     AuditEntry {
+        writer: decision.commit().map(|_| WriterKind::Merge),
         decision,
         attempt: attempt(n),
         operation: "nightly".parse().unwrap(),
