@@ -50,6 +50,8 @@ pub(crate) struct MergeOutcome {
 
 /// Longer values are cut for people.
 const SHOWN_MAX: usize = 40;
+/// How much is shown of what two values have in common, before they differ.
+const BEFORE: usize = 12;
 
 impl MergeOutcome {
     /// A merge that is committed, or had nothing to do.
@@ -137,7 +139,7 @@ impl MergeOutcome {
             _ if merge.rows_changed == 0 => {
                 format!("No row of `{target}` changes; the commit says that `{source}` is merged.")
             }
-            _ => format!("Merged: {changed} of `{target}` changed."),
+            _ => format!("Merged: {changed} of `{target}` changed.{}", merge.decided()),
         })
     }
 
@@ -180,6 +182,19 @@ impl Comparison {
             ("conflicts", Cell::number(self.conflicts.total)),
             ("constraints", Cell::number(self.constraints.total)),
         ]
+    }
+
+    /// What a strategy has decided.
+    fn decided(&self) -> String {
+        let (total, sides) = (self.conflicts.total, [&self.source.branch, &self.target.branch]);
+        let kept = if self.strategy == "theirs" { sides[0] } else { sides[1] };
+        match total {
+            0 => String::new(),
+            _ => format!(
+                " Where both contradict each other, in {}, `{kept}` was followed.",
+                text::count(total, "row")
+            ),
+        }
     }
 
     fn lists(&self) -> Vec<Block> {
@@ -245,11 +260,12 @@ impl ConflictEntry {
         let (Some(source), Some(target)) = (&self.source, &self.target) else {
             return vec![row(none(), side(&self.source), side(&self.target))];
         };
-        let differing = source.differing(target);
-        differing
-            .into_iter()
-            .map(|(name, one, other)| row(Cell::text(name), cut(one), cut(other)))
-            .collect()
+        let differing = source.differing(target).into_iter();
+        let shown = differing.map(|(name, one, other)| {
+            let [source, target] = cut(one, other);
+            row(Cell::text(name), source, target)
+        });
+        shown.collect()
     }
 }
 
@@ -265,13 +281,21 @@ impl ConstraintEntry {
     }
 }
 
-/// A value that fits on a line with others; a script gets all of it.
-fn cut(value: String) -> Cell {
-    if value.chars().count() <= SHOWN_MAX {
-        return Cell::text(value);
-    }
-    let head: String = value.chars().take(SHOWN_MAX - 1).collect();
-    Cell { raw: Some(value), ..Cell::text(format!("{head}…")) }
+/// Two values that differ, each on a line with others: longer ones are cut so that the place where they
+/// begin to differ is seen. A script gets all of them.
+fn cut(one: String, other: String) -> [Cell; 2] {
+    let same = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
+    [one, other].map(|value| {
+        let count = value.chars().count();
+        if count <= SHOWN_MAX {
+            return Cell::text(value);
+        }
+        let from = same.saturating_sub(BEFORE).min(count.saturating_sub(SHOWN_MAX - 2));
+        let shown: String = value.chars().skip(from).take(SHOWN_MAX - 2).collect();
+        let is_cut = from + SHOWN_MAX - 2 < count;
+        let (before, behind) = (if from > 0 { "…" } else { "" }, if is_cut { "…" } else { "" });
+        Cell { raw: Some(value), ..Cell::text(format!("{before}{shown}{behind}")) }
+    })
 }
 
 impl Report for MergeOutcome {
@@ -298,5 +322,35 @@ impl Report for MergeOutcome {
             blocks.extend(self.next_block());
         }
         blocks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(one: &str, other: &str) -> [String; 2] {
+        cut(one.to_owned(), other.to_owned()).map(|cell| cell.text)
+    }
+
+    #[test]
+    fn long_values_are_cut_where_they_begin_to_differ() {
+        assert_eq!(shown("short", "shorter"), ["short", "shorter"]);
+        let common = "x".repeat(100);
+        let [one, other] = shown(&format!("{common}1"), &format!("{common}2{common}"));
+        assert!(one.starts_with('…') && one.ends_with("x1"), "{one}");
+        assert!(other.starts_with("…xxxxxxxxxxxx2xx") && other.ends_with('…'), "{other}");
+        let [one, other] = shown(&"a".repeat(50), &"b".repeat(50));
+        assert!(one.starts_with("aa") && other.ends_with("b…"), "{one} {other}");
+        for text in shown(&format!("{common}é"), &common).iter().chain(&[one, other]) {
+            assert!(text.chars().count() <= SHOWN_MAX, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_script_gets_whole_values() {
+        let long = "y".repeat(60);
+        let [one, _] = cut(long.clone(), String::new());
+        assert_eq!(one.raw, Some(long));
     }
 }

@@ -82,7 +82,10 @@ fn contradictions_are_on_one_screen_in_every_form() {
         (&2.into(), &1)
     );
     assert!(one.json()["next"].to_string().contains("--max-conflicts 2"));
-    assert!(world.run("merge {g} b --into main --preview --strategy ours").exit == Exit::Done);
+    world.run("merge {g} b --into main --preview --strategy ours").done();
+    let decided = world.run("merge {g} b --into main --strategy theirs --format table").done();
+    let sentence = "Where both contradict each other, in 2 rows, `b` was followed.";
+    assert!(decided.output.contains(sentence), "{}", decided.output);
 }
 
 #[test]
