@@ -105,7 +105,7 @@ impl Conflicts {
         Self {
             total: review.row_conflicts(),
             kinds: kinds.filter(|(_, count)| *count > 0).collect(),
-            listed: review.tables.iter().flat_map(listed).collect(),
+            listed: by_name(&review.tables).flat_map(listed).collect(),
         }
     }
 }
@@ -144,6 +144,19 @@ pub(super) struct Constraints {
     pub(super) total: u64,
     /// The first of them.
     pub(super) listed: Vec<ConstraintEntry>,
+}
+
+/// As in every receipt; the order of the schema is another one in every graph.
+fn by_name(tables: &[MergeTableReview]) -> impl Iterator<Item = &MergeTableReview> {
+    let mut tables: Vec<_> = tables.iter().collect();
+    tables.sort_by(|one, other| one.name.cmp(&other.name));
+    tables.into_iter()
+}
+
+fn sorted(entries: impl Iterator<Item = ConstraintEntry>) -> Vec<ConstraintEntry> {
+    let mut entries: Vec<_> = entries.collect();
+    entries.sort_by(|one, other| one.table.cmp(&other.table));
+    entries
 }
 
 /// What was compared, and what it comes to.
@@ -196,11 +209,11 @@ impl Comparison {
             strategy: strategy.name(),
             schema_diverges: review.schema_diverges,
             rows_changed: review.rows_changed(),
-            tables: review.tables.iter().map(TableEntry::from).collect(),
+            tables: by_name(&review.tables).map(TableEntry::from).collect(),
             conflicts: Conflicts::of(review, schema),
             constraints: Constraints {
                 total: constraints.total,
-                listed: constraints.listed.iter().map(ConstraintEntry::from).collect(),
+                listed: sorted(constraints.listed.iter().map(ConstraintEntry::from)),
             },
         }
     }
