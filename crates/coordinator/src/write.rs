@@ -18,6 +18,7 @@ use graphwrite_substrate::Arming;
 use tokio::sync::oneshot;
 use tracing::Instrument;
 
+use crate::WriteError;
 use crate::acknowledge::acknowledge;
 use crate::barrier::clear_the_way;
 use crate::core::Core;
@@ -37,7 +38,6 @@ use crate::resolve::{Failed, resolve_own};
 use crate::restart::{Attempted, Obstacle, RestartReason, Setback, give_up, pause};
 use crate::revalidate::observe;
 use crate::spans::{self, Trace};
-use crate::{BranchError, WriteError};
 
 /// The answer of one attempt; an error only before anything was armed.
 type Answered = Result<Attempted, WriteErrorKind>;
@@ -272,13 +272,13 @@ async fn retired(
     armed: Armed<StagedPayload, Held>,
     progress: &Progress,
     restarts: u32,
-    error: BranchError,
+    error: WriteErrorKind,
 ) -> Answered {
     let steps = vec![OwnSteps::NoneLanded; armed.write().effects.len()];
     let setback = Setback::new(RestartReason::StepRefused, &error);
     let failed = Failed::lost(armed.into_recovery(), steps, setback);
     match resolve_own(core, *failed, &progress.records(), restarts).await {
-        Attempted::Again(_) => Err(WriteErrorKind::Source(Box::new(error))),
+        Attempted::Again(_) => Err(error),
         done => Ok(done),
     }
 }

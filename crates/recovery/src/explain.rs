@@ -262,6 +262,9 @@ fn step_text(intent: &Intent, step: &CompensationStep) -> String {
             format!("{}: remove the dataset", name(*effect))
         }
         CompensationStep::DeleteRef { effect } => format!("{}: remove the ref", name(*effect)),
+        CompensationStep::MovePins { moves, .. } if moves.is_empty() => {
+            "record `rolled_back` in the manifest".into()
+        }
         CompensationStep::MovePins { moves, complete } => {
             let last = if *complete { ", and record `rolled_back`" } else { "" };
             format!("move {} pins to content-equal versions{last}", moves.len())

@@ -189,7 +189,9 @@ fn owner_first(summary: &Summary) -> Found {
 /// Rule 6. Safe: what is published is the delta that was fixed at arm, over exactly the effects
 /// that it was made for, and the strict manifest commit goes to the slot after the state in which
 /// the read set was found to hold. Nobody can have built on an unpublished HEAD, nobody restores
-/// it without `aborted`, and `aborted` would have taken that very slot.
+/// it without `aborted`, and `aborted` would have taken that very slot. What the read set cannot hold,
+/// the source of a merge, its owner has asked for between the intent and the first effect, so that an
+/// effect proves it (BLOCKER-10); an attempt without any effect proves nothing, and is for rule 8.
 fn complete(summary: &Summary) -> Found {
     let published_once = summary.operation == OperationClass::Free;
     let whole = summary.shape == Shape::Complete && summary.confirmed && summary.files;

@@ -78,6 +78,8 @@ class! {
         SlotsForeign = "every slot foreign",
         /// Nothing landed as far as storage shows.
         NothingLanded = "nothing landed",
+        /// It has no effect at all: storage shows nothing of how far its owner came.
+        NoEffect = "no effect",
         /// Anything else.
         Other = "other",
     }
@@ -160,7 +162,9 @@ impl Summary {
             }
             OperationClass::Free => {}
         }
-        if self.shape != Shape::Complete {
+        if self.shape == Shape::NoEffect {
+            "nothing shows that its preconditions held"
+        } else if self.shape != Shape::Complete {
             "not all that it planned has landed"
         } else if !self.confirmed {
             "what landed is not confirmed to be all"
@@ -210,7 +214,9 @@ fn covers(case: &Case<'_>, steps: &[OwnSteps]) -> bool {
 
 fn shape(standings: &[Standing]) -> Shape {
     let bearing = || standings.iter().filter(|standing| **standing != Standing::Pointer);
-    if standings.iter().all(|standing| standing.is_complete()) {
+    if standings.is_empty() {
+        Shape::NoEffect
+    } else if standings.iter().all(|standing| standing.is_complete()) {
         Shape::Complete
     } else if bearing().all(|standing| *standing == Standing::Foreign) {
         Shape::SlotsForeign

@@ -76,13 +76,24 @@ impl Captured {
     }
 
     /// Fails when maintenance may be about to delete the captured version, which the lineage makes a base
-    /// of later merges. Asked once the intent is durable: a plan that is written later finds it (design 01
-    /// section 9). Maintenance leaves the head of a branch alone.
-    pub(crate) async fn is_kept(&self, core: &Core) -> Result<(), BranchError> {
-        let Some(plan) = open_plan(core).await? else { return Ok(()) };
-        if self.source.was_head() && self.source.is_still_head(core).await? {
-            return Ok(());
+    /// of later merges, or has deleted it. Asked once the intent is durable: a plan that is written later
+    /// finds it (design 01 section 9), and one that was carried out before is seen by what it deleted.
+    /// Maintenance leaves the head of a branch alone.
+    pub(crate) async fn is_kept(&self, core: &Core) -> Result<(), WriteErrorKind> {
+        let plan = open_plan(core).await.map_err(BranchError::from)?;
+        match plan {
+            None => self.is_there(core).await,
+            Some(_) if self.is_head(core).await? => Ok(()),
+            Some(plan) => Err(BranchError::CleanupPending { plan }.into()),
         }
-        Err(BranchError::CleanupPending { plan })
+    }
+
+    /// Whether the captured commit still is the head of a branch that was not deleted.
+    async fn is_head(&self, core: &Core) -> Result<bool, BranchError> {
+        match self.source.is_still_head(core).await {
+            Ok(is_still) => Ok(is_still && self.source.was_head()),
+            Err(BranchError::NoSuchBranch { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }

@@ -187,8 +187,9 @@ that can be in nobody's way any more; a *closing version* is our fence or our re
 
 `effects, looking forward`: *all complete*: every planned step is there, at HEAD; *every slot
 foreign*: each effect with a version slot lost it to another transaction and no effect has a name of
-its own; *nothing landed*: as far as storage shows; *other*: anything else. `effects, looking back`
-says what a compensation would still find to do.
+its own; *nothing landed*: as far as storage shows; *no effect*: it planned none, so that nothing shows how
+far its owner came; *other*: anything else. `effects, looking back` says what a compensation would still
+find to do.
 ";
 
 const SECOND: &str = "
@@ -238,7 +239,7 @@ fn an_attempt_goes_forward_exactly_when_there_is_no_obstacle() {
             reasons.insert(summary.obstacle());
         }
     }
-    assert_eq!(reasons.len(), 7, "{reasons:?}");
+    assert_eq!(reasons.len(), 8, "{reasons:?}");
 }
 
 #[test]

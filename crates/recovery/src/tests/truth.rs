@@ -375,6 +375,21 @@ fn every_combination_of_one_effect_is_decided_through_the_summary() {
     assert!(seen.cases > 1_500_000, "only {} cases", seen.cases);
 }
 
+/// Nothing shows that its owner has asked for what must hold before the first effect, and nothing was
+/// refused that would show that it cannot publish.
+#[test]
+fn an_attempt_without_effects_is_neither_published_nor_forgotten_for_its_owner() {
+    let mut seen = Seen::default();
+    every_case(&built(&[]), Outer::All, &mut |case, judgement| {
+        seen.note(judgement);
+        check_invariants(case, judgement);
+        let decision = &judgement.decision;
+        assert!(!matches!(decision, Decision::RollForward | Decision::RetireEmpty), "{case:?}");
+    });
+    let decided: Vec<Verdict> = seen.by_summary.into_values().map(|(_, verdict)| verdict).collect();
+    assert!(decided.contains(&Verdict::Abort) && decided.contains(&Verdict::Compensate));
+}
+
 /// Judges every multiset of `size` of these points under every combination of the rest.
 fn every_multiset(points: &[Point], size: usize, outer: Outer, seen: &mut Seen) {
     let mut chosen = vec![Vec::new()];
