@@ -11,6 +11,8 @@ mod init;
 pub(crate) mod log;
 mod matrix;
 mod memo;
+mod merged;
+pub(crate) mod merges;
 pub(crate) mod mutations;
 pub(crate) mod on_branch;
 pub(crate) mod paused;

@@ -1,7 +1,9 @@
-//! What a test sends, and what it makes of the rows: a load, in any of its modes, or a mutation.
+//! What a test sends, and what it makes of the rows: a load, in any of its modes, a mutation,
+//! or a merge.
 
 use graphwrite_coordinator::{
-    Graph, LoadLimits, LoadMode, LoadRequest, MutateRequest, MutationInput, WriteError,
+    BranchFrom, CommitBounds, Graph, LoadLimits, LoadMode, LoadRequest, MergeOptions, MergeRequest,
+    MergeStrategy, MutateRequest, MutationInput, WriteError,
 };
 use graphwrite_protocol_types::{GraphHeadToken, OperationId, WriteOutcome};
 
@@ -13,12 +15,23 @@ use crate::world::input;
 pub(crate) enum Request {
     Load(LoadMode, &'static [&'static str]),
     Mutation(Mutation),
+    Merge(Merge),
 }
 
 /// Statements, each as JSON, and their meaning.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mutation {
     pub(crate) statements: &'static [&'static str],
+    pub(crate) over: fn(&Reference) -> Reference,
+}
+
+/// The head of a branch that is merged, and its meaning for the rows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Merge {
+    pub(crate) source: &'static str,
+    pub(crate) strategy: MergeStrategy,
+    /// Rows of one commit to a table.
+    pub(crate) rows_max: u64,
     pub(crate) over: fn(&Reference) -> Reference,
 }
 
@@ -57,6 +70,18 @@ impl Mutation {
     }
 }
 
+impl Merge {
+    pub(crate) fn request(&self, terms: Terms) -> MergeRequest {
+        let source = BranchFrom::Head(self.source.parse().expect("a name"));
+        let mut request = MergeRequest::new(source);
+        request.options = MergeOptions { strategy: self.strategy, ..MergeOptions::default() };
+        request.bounds = CommitBounds { rows: self.rows_max, ..CommitBounds::default() };
+        request.operation = terms.operation;
+        request.expect_head = terms.expect_head;
+        request
+    }
+}
+
 impl Request {
     /// Sends the request. Records may still be tidied when this returns.
     pub(crate) async fn send(
@@ -77,6 +102,10 @@ impl Request {
                 request.expect_head = terms.expect_head;
                 graph.mutate(request).await
             }
+            Self::Merge(merge) => {
+                let answer = graph.merge(merge.request(terms)).await;
+                answer.map(|answer| answer.outcome)
+            }
         }
     }
 
@@ -86,6 +115,7 @@ impl Request {
             Self::Load(LoadMode::Overwrite, rows) => before.without_tables_of(rows).with(rows),
             Self::Load(_, rows) => before.with(rows),
             Self::Mutation(mutation) => (mutation.over)(before),
+            Self::Merge(merge) => (merge.over)(before),
         }
     }
 }

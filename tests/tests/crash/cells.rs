@@ -110,7 +110,7 @@ pub(super) async fn run(subject: Subject, wanted: &Wanted) -> Row {
     row.calm = 1;
     row.operations = calm.places.len();
     if wanted.plan {
-        scene.fates().for_each(|fate| row.planned(fate));
+        scene.fates().for_each(|fate| row.planned(fate, scene.met(fate, &calm.places).count()));
         return row;
     }
     let memo = Memo::default();
@@ -199,7 +199,8 @@ async fn died(
 /// The cells that need a run of their own.
 async fn others(scene: &Arc<Scene>, calm: &Calm, wanted: &Wanted, row: &mut Row) {
     let fates = scene.fates().filter(|fate| *fate != Fate::Dead || calm.left.is_empty());
-    let cells = fates.flat_map(|fate| calm.places.iter().map(move |place| (place, fate)));
+    let cells =
+        fates.flat_map(|fate| scene.met(fate, &calm.places).map(move |place| (place, fate)));
     let cells = cells.filter(|(place, fate)| wanted.concerns(&id(scene, place, *fate)));
     let mut judged = futures::stream::iter(cells)
         .map(|(place, fate)| async move {

@@ -27,7 +27,7 @@ pub(super) async fn run(
     memo: &Memo,
     row: &mut Row,
 ) {
-    let mut met = BTreeSet::new();
+    let (mut met, mut kinds) = (BTreeSet::new(), BTreeSet::new());
     for crashed in dead.iter().filter(|it| met.insert(it.verdict.aftermath.clone())) {
         let recovered = match guarded(Box::pin(recovery(scene, &crashed.storage))).await {
             Ok(recovered) => recovered,
@@ -37,7 +37,9 @@ pub(super) async fn run(
             }
         };
         died(scene, crashed, &recovered, wanted, memo, row).await;
-        late(scene, crashed, &recovered.places, wanted, row).await;
+        let is_new = |place: &&Place| !scene.subject.is_thin || kinds.insert(place.kind());
+        let places: Vec<_> = recovered.places.iter().filter(is_new).collect();
+        late(scene, crashed, &places, wanted, row).await;
     }
 }
 
@@ -95,11 +97,11 @@ async fn died(
 async fn late(
     scene: &Scene,
     crashed: &Aftermath,
-    places: &[Place],
+    places: &[&Place],
     wanted: &Wanted,
     row: &mut Row,
 ) {
-    let cells = places.iter().map(|place| (place, id(crashed, place, Fate::Late)));
+    let cells = places.iter().map(|place| (*place, id(crashed, place, Fate::Late)));
     let cells: Vec<_> = cells.filter(|(_, id)| wanted.concerns(id)).collect();
     let mut judged = futures::stream::iter(cells)
         .map(|(place, id)| async move {

@@ -22,7 +22,7 @@ use crate::judge::{Case, Complaint, Heard, Promise, judge_on, open_impatient, te
 const CELLS_AT_ONCE: usize = 4;
 
 fn subject(act: Act, scenario: Scenario) -> Subject {
-    Subject { id: "incarnations", act, scenario, pending: Pending::Nothing }
+    Subject { id: "incarnations", act, scenario, pending: Pending::Nothing, is_thin: false }
 }
 
 /// The places of an undisturbed run.

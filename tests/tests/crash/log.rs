@@ -9,8 +9,8 @@ use graphwrite_substrate::{Fault, Operation, OperationKind, OperationLog};
 
 use super::pending::Pending;
 use super::refs::{
-    check_control, check_creation_of_branch, check_removal, check_source, check_write_on_branch,
-    ref_of,
+    check_control, check_creation_of_branch, check_merge, check_removal, check_source,
+    check_write_on_branch, ref_of,
 };
 use super::subject::{Act, Scene};
 use crate::judge::{Complaint, Promise};
@@ -20,11 +20,12 @@ pub(crate) type Broken = &'static str;
 
 /// Checks the log of a run in which nothing went wrong.
 pub(super) fn undisturbed(scene: &Scene, log: &OperationLog) -> Result<(), Complaint> {
-    let tables = scene.stage.scenario.tables.len();
+    let scenario = &scene.stage.scenario;
+    let commits = Commits { tables: scenario.tables.len(), each: scenario.chain() };
     let checked = match scene.subject.act {
         Act::Create => check_creation(log),
-        Act::Write if scene.is_on_branch() => check_write_on_branch(log, tables, &scene.existing),
-        Act::Write => check_write(log, tables, &scene.existing),
+        Act::Write if scene.is_on_branch() => check_write_on_branch(log, commits, &scene.existing),
+        Act::Write => check_commits(log, commits, &scene.existing),
         Act::Fork(..) => check_creation_of_branch(log, &scene.existing),
         Act::Remove(_) => check_removal(log),
         Act::Seal => check_seal(log, scene.subject.pending),
@@ -66,6 +67,9 @@ pub(super) fn recovery(scene: &Scene, log: &OperationLog) -> Result<(), Complain
 fn check_scene(log: &OperationLog, scene: &Scene) -> Result<(), Broken> {
     if scene.is_on_branch() {
         check_source(log, &scene.existing)?;
+    }
+    if scene.stage.scenario.merge.is_some() {
+        check_merge(log, &scene.existing, scene.branch())?;
     }
     check_any(log, &scene.existing)
 }
@@ -212,10 +216,47 @@ fn check_seal(log: &OperationLog, pending: Pending) -> Result<(), Broken> {
     if decided == 0 && !steps.0.is_empty() { Err("a seal of what is committed") } else { Ok(()) }
 }
 
-/// What the log of an undisturbed write must be.
+/// How many commits a write makes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Commits {
+    /// The tables that it touches.
+    tables: usize,
+    /// The commits to each; none for a write without effects.
+    each: usize,
+}
+
+impl Commits {
+    /// `landed` are the commits that are there, to tables of these names.
+    pub(super) fn check<'a>(
+        self,
+        landed: usize,
+        touched: impl Iterator<Item = &'a str>,
+    ) -> Result<(), Broken> {
+        let tables = if self.each == 0 { 0 } else { self.tables };
+        let touched: BTreeSet<_> = touched.collect();
+        match landed == tables * self.each && touched.len() == tables {
+            true => Ok(()),
+            false => Err("not one commit per table, or not as many as planned"),
+        }
+    }
+
+    pub(super) fn each(self) -> usize {
+        self.each
+    }
+}
+
+/// What the log of an undisturbed write must be that makes one commit to each table.
 pub(crate) fn check_write(
     log: &OperationLog,
     tables: usize,
+    existing: &BTreeSet<String>,
+) -> Result<(), Broken> {
+    check_commits(log, Commits { tables, each: 1 }, existing)
+}
+
+fn check_commits(
+    log: &OperationLog,
+    commits: Commits,
     existing: &BTreeSet<String>,
 ) -> Result<(), Broken> {
     let steps = Steps::of(log);
@@ -240,9 +281,7 @@ pub(crate) fn check_write(
     }
     let touched: BTreeSet<_> =
         effects.iter().filter_map(|effect| dataset_of(&steps.0[*effect].path)).collect();
-    if effects.len() != tables || touched.len() != tables {
-        return Err("not one commit per table");
-    }
+    commits.check(effects.len(), touched.iter().copied())?;
     // Before the intent, existing tables get files that no version names; nothing else happens.
     let staged = |it: &&&Operation| {
         let inside = dataset_of(&it.path)
@@ -302,7 +341,7 @@ fn check_recovery(
     existing: &BTreeSet<String>,
 ) -> Result<(), Broken> {
     match pending {
-        Pending::Armed | Pending::Cloned | Pending::Forked | Pending::Half => {
+        Pending::Armed | Pending::Cloned | Pending::Forked | Pending::Half | Pending::Prefix(_) => {
             check_abort(log, existing)
         }
         Pending::Aborted => check_compensation(log, 1),

@@ -206,7 +206,9 @@ pub(crate) fn ended(is_first: bool, heard: &Heard) -> Result<Ended, Complaint> {
     match heard.answer() {
         Some(Ok(WriteOutcome::Committed(_))) if is_first => Ok(Ended::First),
         Some(Ok(WriteOutcome::Committed(_))) => Ok(Ended::OnTop),
-        Some(Ok(WriteOutcome::Conflict(Conflict::KeyExists { .. }))) if !is_first => {
+        Some(Ok(WriteOutcome::Conflict(Conflict::KeyExists { .. } | Conflict::Merge { .. })))
+            if !is_first =>
+        {
             Ok(Ended::Refused)
         }
         _ => Err(Promise::Acknowledged.broken((is_first, heard))),

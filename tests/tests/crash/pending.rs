@@ -27,6 +27,8 @@ pub(super) enum Pending {
     Forked,
     /// Its first effect has landed; it has more.
     Half,
+    /// So many commits of its only effect have landed; it has more.
+    Prefix(usize),
     /// All of its effects have landed.
     Whole,
     /// It is committed, and its intent is still there.
@@ -61,6 +63,7 @@ impl Pending {
             | Self::Cloned
             | Self::Forked
             | Self::Half
+            | Self::Prefix(_)
             | Self::Aborted
             | Self::Closed
             | Self::RolledBack => Some(false),
@@ -69,7 +72,10 @@ impl Pending {
 
     /// Whether its abort is decided, or all of it is over.
     pub(super) fn is_aborted(self) -> bool {
-        !matches!(self, Self::Armed | Self::Cloned | Self::Forked | Self::Half | Self::Whole)
+        !matches!(
+            self,
+            Self::Armed | Self::Cloned | Self::Forked | Self::Half | Self::Prefix(_) | Self::Whole
+        )
     }
 
     /// Whether the commit of the write is visible already.
@@ -90,7 +96,8 @@ impl Pending {
             Self::Cloned => writer_dies(stage, &store, 1, is_clone(&known)).await,
             Self::Forked => writer_dies(stage, &store, 1, is_contents).await,
             Self::Half => writer_dies(stage, &store, 1, is_step()).await,
-            Self::Whole => writer_dies(stage, &store, tables, is_step()).await,
+            Self::Prefix(steps) => writer_dies(stage, &store, steps, is_step()).await,
+            Self::Whole => writer_dies(stage, &store, stage.scenario.steps(), is_step()).await,
             Self::Published => writer_dies(stage, &store, 1, is_manifest_commit).await,
             Self::Aborted | Self::Closed | Self::RolledBack => {
                 writer_dies(stage, &store, 1, is_step()).await;

@@ -28,6 +28,17 @@ impl fmt::Display for Place {
 }
 
 impl Place {
+    /// What it does, on whichever table and for whichever effect, and however often.
+    pub(super) fn kind(&self) -> String {
+        let mut segments = self.what.split('/');
+        let mut kind: Vec<_> = segments.by_ref().take(1).map(str::to_owned).collect();
+        if kind[0].ends_with(":tables") {
+            let _of_a_table = segments.next();
+        }
+        kind.extend(segments.map(without_effect));
+        kind.join("/")
+    }
+
     /// The first operation of a name.
     pub(super) fn first(what: &str) -> Self {
         Self { what: what.to_owned(), nth: 1 }
@@ -115,6 +126,15 @@ fn without_id(word: &str) -> &str {
     if is_minted { "ID" } else { word }
 }
 
+/// Names of transactions count the effects of their attempt.
+fn without_effect(segment: &str) -> String {
+    let is_effect = |word: &&str| {
+        word.strip_prefix('e')
+            .is_none_or(|it| it.is_empty() || !it.bytes().all(|b| b.is_ascii_digit()))
+    };
+    segment.split('-').filter(is_effect).collect::<Vec<_>>().join("-")
+}
+
 fn is_uuid(text: &str) -> bool {
     text.split('-').map(str::len).eq([8, 4, 4, 4, 12])
 }
@@ -143,4 +163,17 @@ fn the_name_of_an_operation_holds_what_is_the_same_in_every_run() {
     );
     let uuid = "0b8fd3a4-7be8-4bd8-a0cb-0d2f1c7a9e11";
     assert_eq!(what(&format!("a/data/{uuid}.lance")), "put-if-absent:a/data/ID.lance");
+}
+
+#[test]
+fn the_kind_of_an_operation_is_the_same_on_every_table_and_for_every_effect() {
+    let kind = |what: &str| Place { what: what.to_owned(), nth: 2 }.kind();
+    let txn = |table: &str, effect: u32, step: u32| {
+        format!("put:tables/{table}/_transactions/1-ID-e{effect}-s{step}.txn")
+    };
+    assert_eq!(kind(&txn("Person", 0, 1)), kind(&txn("Knows", 2, 1)));
+    assert_ne!(kind(&txn("Person", 0, 1)), kind(&txn("Person", 0, 2)));
+    let version = |place: &str, version: u32| format!("put:{place}/_versions/{version}.manifest");
+    assert_ne!(kind(&version("tables/Person", 1)), kind(&version("tables/Person", 2)));
+    assert_ne!(kind(&version("tables/Person", 1)), kind(&version("__manifest", 1)));
 }

@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use graphwrite_coordinator::{
-    DiffRequest, Durability, Graph, GraphOptions, Hooks, Injected, LoadLimits, MemoryStorage,
-    OperationOutcome, OutcomeRequest, Snapshot, Store,
+    BranchFrom, DiffRequest, Durability, Graph, GraphOptions, Hooks, Injected, LoadLimits,
+    MemoryStorage, MergeRelation, MergeRequest, OperationOutcome, OutcomeRequest, Snapshot, Store,
 };
 use graphwrite_protocol_types::{AttemptId, CommitId, Failpoint, NameState};
 use graphwrite_substrate::{Fault, OperationKind, OperationLog};
@@ -154,6 +154,14 @@ pub(super) const LIBRARY: &[Reader] = &[
         async move {
             let since = DiffRequest::since(Some(it.left.commits[0]));
             assert_eq!(it.graph.diff(since).await.unwrap().tables.len(), 1);
+        }
+        .boxed()
+    }),
+    reader("read/Graph::preview_merge", |it| {
+        async move {
+            let source = BranchFrom::Head(SOURCE.parse().unwrap());
+            let preview = it.graph.preview_merge(MergeRequest::new(source)).await.unwrap();
+            assert_eq!(preview.relation, MergeRelation::Contained);
         }
         .boxed()
     }),

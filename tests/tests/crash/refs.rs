@@ -8,7 +8,8 @@ use graphwrite_substrate::{Operation, OperationKind, OperationLog};
 use parking_lot::Mutex;
 
 use super::log::{
-    Broken, Steps, dataset_of, is_arming, is_delete, is_effect, is_manifest_commit, is_retirement,
+    Broken, Commits, Steps, dataset_of, is_arming, is_delete, is_effect, is_manifest_commit,
+    is_retirement,
 };
 
 const RECORDS: &str = "_control/branch/";
@@ -59,10 +60,10 @@ impl Clones {
 }
 
 /// What the log of an undisturbed write on a branch must be: the intent before any ref, each ref before
-/// what is committed to it, one commit per table, one publication on the branch, the intent last.
+/// what is committed to it, as many commits per table as are planned, one publication on the branch, the intent last.
 pub(crate) fn check_write_on_branch(
     log: &OperationLog,
-    tables: usize,
+    commits: Commits,
     known: &BTreeSet<String>,
 ) -> Result<(), Broken> {
     let steps = Steps::of(log);
@@ -80,21 +81,22 @@ pub(crate) fn check_write_on_branch(
     if landed.iter().any(|step| published < *step) {
         return Err("a publication before an effect has landed");
     }
-    let touched: BTreeSet<_> =
-        landed.iter().filter_map(|step| dataset_of(&steps.0[*step].path)).collect();
-    if landed.len() != tables || touched.len() != tables {
-        return Err("not one commit per table");
-    }
+    let touched = landed.iter().filter_map(|step| dataset_of(&steps.0[*step].path));
+    commits.check(landed.len(), touched)?;
     let deletions = steps.all(is_delete);
     if deletions != steps.all(is_retirement) || deletions != [steps.0.len() - 1] {
         return Err("the intent does not go last, or something else goes");
     }
-    check_refs(&steps, armed, known)?;
+    check_refs(&steps, armed, (commits, known))?;
     check_source(log, known)
 }
 
 /// Every new ref: intent, clone, contents, files, commit.
-fn check_refs(steps: &Steps<'_>, armed: usize, known: &BTreeSet<String>) -> Result<(), Broken> {
+fn check_refs(
+    steps: &Steps<'_>,
+    armed: usize,
+    (planned, known): (Commits, &BTreeSet<String>),
+) -> Result<(), Broken> {
     let of_tables = |it: &&Operation| it.path.starts_with("tables/");
     let refs = steps.0.iter().copied().filter(of_tables).filter_map(|it| ref_of(&it.path));
     let refs: BTreeSet<_> = refs.filter(|it| !known.contains(it)).collect();
@@ -104,9 +106,12 @@ fn check_refs(steps: &Steps<'_>, armed: usize, known: &BTreeSet<String>) -> Resu
         let commits = steps.all(|it| inside(it) && is_effect(it));
         let contents = steps.all(|it| inside(it) && is_contents(it));
         let files = steps.all(|it| inside(it) && is_file(it));
-        let (&[cloned, landed], &[contents]) = (&commits[..], &contents[..]) else {
+        let (&[cloned, landed, ..], &[contents]) = (&commits[..], &contents[..]) else {
             return Err("not one clone, one record and one commit of a ref");
         };
+        if commits.len() != 1 + planned.each() {
+            return Err("not as many commits of a ref as are planned");
+        }
         if touches.iter().any(|step| *step < armed) {
             return Err("a ref before the intent is durable");
         }
@@ -133,6 +138,40 @@ pub(crate) fn check_source(log: &OperationLog, known: &BTreeSet<String>) -> Resu
             || it.path.starts_with("_recovery/main/")
     };
     if log.operations().any(of_source) { Err("something is written to the source") } else { Ok(()) }
+}
+
+/// A merge, and whoever recovers it, writes to its target alone: to no ref, no manifest and no record of
+/// another branch, and to no record of a name.
+pub(crate) fn check_merge(
+    log: &OperationLog,
+    known: &BTreeSet<String>,
+    target: Option<&str>,
+) -> Result<(), Broken> {
+    // Nothing but its manifest belongs to a branch that owns no ref of a table.
+    let native = target.map(native_begins);
+    let is_of_target = |of_ref: &str| {
+        let in_manifest = of_ref.strip_prefix("__manifest/tree/");
+        native.as_ref().zip(in_manifest).is_some_and(|(native, it)| it.starts_with(native))
+    };
+    let of_others = |it: &Operation| {
+        let other_ref = ref_of(&it.path).filter(|it| known.contains(it));
+        let records = it.path.strip_prefix("_recovery/").map(|it| match &native {
+            Some(native) => !it.starts_with(native),
+            None => !it.starts_with("main/"),
+        });
+        it.path.starts_with("_control/")
+            || other_ref.is_some_and(|it| !is_of_target(&it))
+            || records.unwrap_or(false)
+    };
+    if log.operations().any(of_others) {
+        return Err("a merge writes to what is not its target's");
+    }
+    Ok(())
+}
+
+/// How the native branches of a name begin.
+fn native_begins(name: &str) -> String {
+    format!("{}.", name.replace('/', "-"))
 }
 
 /// What holds for whoever makes or deletes a branch, whatever goes wrong: records are written once, no

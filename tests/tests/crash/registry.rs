@@ -4,6 +4,10 @@ use graphwrite_coordinator::{LoadMode, RecoverMode};
 
 use super::cells;
 use super::control::{Alive, Earlier, Origin};
+use super::merges::{
+    MERGE_CHAIN, MERGE_CHAINS, MERGE_FIRST, MERGE_FORWARD, MERGE_INHERITED, MERGE_NOTHING,
+    MERGE_THREE,
+};
 use super::mutations::{
     CASCADE, MUTATE_ONE, MUTATE_ONE_FIRST, MUTATE_THREE, MUTATE_THREE_FIRST, UPDATE_AND_DELETE,
 };
@@ -27,6 +31,7 @@ pub(super) const ACTING: &[(&str, &[&str])] = &[
     ("create", &["Graph::create", "graphwrite init"]),
     ("load", &["Graph::load", "graphwrite load"]),
     ("mutate", &["Graph::mutate", "graphwrite mutate"]),
+    ("merge", &["Graph::merge", "graphwrite merge"]),
     ("seal", &["Graph::outcome", "graphwrite outcome"]),
     ("recover", &["Graph::recover", "graphwrite intent resolve"]),
     ("resolve", &["Graph::recover", "graphwrite intent resolve"]),
@@ -35,8 +40,13 @@ pub(super) const ACTING: &[(&str, &[&str])] = &[
 ];
 
 /// Scenarios whose recoveries are always crashed too.
-pub(super) const DEEP: &[&str] =
-    &["mutate/three-existing", "load/three-first-append", "load/branch-three-inherited"];
+pub(super) const DEEP: &[&str] = &[
+    "mutate/three-existing",
+    "load/three-first-append",
+    "load/branch-three-inherited",
+    "merge/three-chains",
+    "merge/no-change",
+];
 
 /// The entry points that a scenario is of.
 pub(super) fn entries(scenario: &str) -> Vec<&str> {
@@ -64,11 +74,16 @@ pub(super) fn subject(id: &str) -> Subject {
 }
 
 const fn write(id: &'static str, scenario: Scenario) -> Subject {
-    Subject { id, act: Act::Write, scenario, pending: Pending::Nothing }
+    Subject { id, act: Act::Write, scenario, pending: Pending::Nothing, is_thin: false }
 }
 
 const fn over(id: &'static str, act: Act, scenario: Scenario, pending: Pending) -> Subject {
-    Subject { id, act, scenario, pending }
+    Subject { id, act, scenario, pending, is_thin: false }
+}
+
+/// The same, with one operation of each kind that does not answer, comes late or is waited for.
+const fn thin(subject: Subject) -> Subject {
+    Subject { is_thin: true, ..subject }
 }
 
 const fn first(scenario: Scenario, mode: LoadMode) -> Scenario {
@@ -191,6 +206,35 @@ subjects! {
     forward_branch_half: over("recover/forward-branch-half", FORWARD, BRANCH_TWO, Pending::Half);
     resolve_branch_forked: over("resolve/branch-forked", Act::Resolve, BRANCH_ONE, Pending::Forked);
     seal_branch_half: over("seal/branch-half", Act::Seal, BRANCH_TWO, Pending::Half);
+    merge_three: thin(write("merge/three-existing", MERGE_THREE));
+    merge_three_chains: thin(write("merge/three-chains", MERGE_CHAINS));
+    merge_inherited: thin(write("merge/branch-inherited-chain", MERGE_INHERITED));
+    merge_first: thin(write("merge/first-chain", MERGE_FIRST));
+    merge_forward: thin(write("merge/fast-forward", MERGE_FORWARD));
+    merge_nothing: write("merge/no-change", MERGE_NOTHING);
+    recover_merge_armed: thin(over("recover/merge-armed", FULL, MERGE_CHAIN, Pending::Armed));
+    recover_merge_one: thin(over("recover/merge-one", FULL, MERGE_CHAIN, Pending::Prefix(1)));
+    recover_merge_two: thin(over("recover/merge-two", FULL, MERGE_CHAIN, Pending::Prefix(2)));
+    recover_merge_whole: thin(over("recover/merge-whole", FULL, MERGE_CHAIN, Pending::Whole));
+    recover_merge_nothing:
+        thin(over("recover/merge-no-change", FULL, MERGE_NOTHING, Pending::Armed));
+    recover_merge_first:
+        thin(over("recover/merge-first-two", FULL, MERGE_FIRST, Pending::Prefix(2)));
+    recover_merge_inherited:
+        thin(over("recover/merge-inherited-one", FULL, MERGE_INHERITED, Pending::Prefix(1)));
+    recover_merge_inherited_whole:
+        thin(over("recover/merge-inherited-whole", FULL, MERGE_INHERITED, Pending::Whole));
+    forward_merge_two:
+        over("recover/forward-merge-two", FORWARD, MERGE_CHAIN, Pending::Prefix(2));
+    forward_merge_nothing:
+        over("recover/forward-merge-no-change", FORWARD, MERGE_NOTHING, Pending::Armed);
+    resolve_merge_two:
+        thin(over("resolve/merge-two", Act::Resolve, MERGE_CHAIN, Pending::Prefix(2)));
+    resolve_merge_nothing:
+        thin(over("resolve/merge-no-change", Act::Resolve, MERGE_NOTHING, Pending::Armed));
+    seal_merge_one: over("seal/merge-one", Act::Seal, MERGE_CHAIN, Pending::Prefix(1));
+    seal_merge_whole: over("seal/merge-whole", Act::Seal, MERGE_CHAIN, Pending::Whole);
+    seal_merge_nothing: over("seal/merge-no-change", Act::Seal, MERGE_NOTHING, Pending::Armed);
     seal_branch_whole: over("seal/branch-whole", Act::Seal, BRANCH_ONE, Pending::Whole);
 }
 

@@ -109,9 +109,8 @@ impl Row {
     }
 
     /// Counts the cells of a fate without running them.
-    pub(super) fn planned(&mut self, fate: Fate) {
-        let operations = self.operations;
-        *self.count(fate) = operations;
+    pub(super) fn planned(&mut self, fate: Fate, cells: usize) {
+        *self.count(fate) = cells;
     }
 
     fn count(&mut self, fate: Fate) -> &mut usize {

@@ -5,6 +5,7 @@ use graphwrite_protocol_types::WriteOutcome;
 use graphwrite_substrate::{Fault, OperationLog};
 
 use super::control::create_branch;
+use super::merges::Merging;
 use crate::ground::{Beside, Ground, on, open_on};
 use crate::judge::{Case, Heard, Reference};
 use crate::request::{Mutation, Request, Terms};
@@ -16,10 +17,12 @@ pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) base: &'static [&'static str],
     pub(crate) mode: LoadMode,
-    /// What is loaded; for a mutation, rows of its tables that others contest.
+    /// What is loaded; for a mutation or a merge, rows of its tables that others contest.
     pub(crate) rows: &'static [&'static str],
     /// The statements, if the write is no load.
     pub(crate) mutation: Option<Mutation>,
+    /// What is merged, if the write is a merge.
+    pub(crate) merge: Option<Merging>,
     /// The types that are written.
     pub(crate) tables: &'static [&'static str],
     /// The branch that is written to; main for none.
@@ -57,6 +60,7 @@ pub(crate) const TWO_EXISTING_APPEND: Scenario = Scenario {
     mode: LoadMode::Append,
     rows: &[NEW_PERSON, NEW_COMPANY],
     mutation: None,
+    merge: None,
     tables: TWO,
     branch: None,
 };
@@ -93,6 +97,7 @@ pub(crate) const THREE_APPEND: Scenario = Scenario {
     mode: LoadMode::Append,
     rows: &[NEW_PERSON, NEW_COMPANY, NEW_KNOWS],
     mutation: None,
+    merge: None,
     tables: THREE,
     branch: None,
 };
@@ -122,6 +127,7 @@ pub(crate) const ONE_APPEND: Scenario = Scenario {
     mode: LoadMode::Append,
     rows: &[NEW_PERSON],
     mutation: None,
+    merge: None,
     tables: &["Person"],
     branch: None,
 };
@@ -168,9 +174,10 @@ impl Stage {
         graph.settled().await;
         let before = Reference::default().with(scenario.base);
         let stage = Self { scenario, base, before, commits, ground: Ground::default() };
-        match scenario.branch {
-            Some(branch) => stage.on(branch, &graph).await,
-            None => stage,
+        match (scenario.merge, scenario.branch) {
+            (Some(merging), _) => stage.apart(merging, &graph).await,
+            (None, Some(branch)) => stage.on(branch, &graph).await,
+            (None, None) => stage,
         }
     }
 
@@ -229,9 +236,10 @@ impl Scenario {
     }
 
     pub(crate) fn request(&self) -> Request {
-        match self.mutation {
-            Some(mutation) => Request::Mutation(mutation),
-            None => Request::Load(self.mode, self.rows),
+        match (self.merge, self.mutation) {
+            (Some(merging), _) => Request::Merge(merging.request(self.branch)),
+            (None, Some(mutation)) => Request::Mutation(mutation),
+            (None, None) => Request::Load(self.mode, self.rows),
         }
     }
 
@@ -242,7 +250,17 @@ impl Scenario {
 
     /// Whether the write is refused for a key of its own that is there.
     pub(crate) fn is_strict(&self) -> bool {
-        self.mutation.is_none() && self.mode == LoadMode::Append
+        matches!(self.request(), Request::Load(LoadMode::Append, _))
+    }
+
+    /// Commits to each of the tables.
+    pub(crate) fn chain(&self) -> usize {
+        self.merge.map_or(1, |it| it.chain)
+    }
+
+    /// All commits to tables.
+    pub(crate) fn steps(&self) -> usize {
+        self.tables.len() * self.chain()
     }
 
     /// Performs the write through `client`, as a process of its own.

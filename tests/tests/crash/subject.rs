@@ -14,7 +14,7 @@ use super::cells::Fate;
 use super::control::{self, Alive, Earlier, Origin};
 use super::log::{self, is_effect};
 use super::pending::{self, Pending, operation};
-use super::place::Names;
+use super::place::{Names, Place};
 use super::scenario::{Scenario, Stage};
 use crate::ground::open_on;
 use crate::judge::{Heard, impatient};
@@ -47,6 +47,8 @@ pub(super) struct Subject {
     pub(super) act: Act,
     pub(super) scenario: Scenario,
     pub(super) pending: Pending,
+    /// Whether operations of one kind, on whichever table, are the same to whatever costs a run.
+    pub(super) is_thin: bool,
 }
 
 /// What the caller of the workflow got to hear.
@@ -146,6 +148,17 @@ impl Scene {
     pub(super) fn fates(&self) -> impl Iterator<Item = Fate> {
         let has_another = self.has_another();
         Fate::ALL.into_iter().filter(move |fate| *fate != Fate::Paused || !has_another)
+    }
+
+    /// The operations at which it happens.
+    pub(super) fn met<'a>(
+        &self,
+        fate: Fate,
+        places: &'a [Place],
+    ) -> impl Iterator<Item = &'a Place> + use<'a> {
+        let mut met = BTreeSet::new();
+        let is_thinned = self.subject.is_thin && fate != Fate::Dead;
+        places.iter().filter(move |place| !is_thinned || met.insert(place.kind()))
     }
 
     /// The writer that stands still beside the workflow, if the subject has one.

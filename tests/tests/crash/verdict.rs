@@ -11,7 +11,9 @@ use super::pending::{Pending, operation};
 use super::scenario::TWO_FIRST_APPEND;
 use super::subject::{Act, Said, Scene};
 use crate::ground::Ground;
-use crate::judge::{Case, Complaint, Heard, Promise, Reference, Verdict, judge, judge_on};
+use crate::judge::{
+    Case, Complaint, Heard, Promise, Reference, Verdict, check_answer, judge, judge_on,
+};
 use crate::world::{create, own_process, schema};
 
 impl Scene {
@@ -81,9 +83,30 @@ impl Scene {
         witnesses: &[&Graph],
     ) -> Result<Verdict, Complaint> {
         let (ground, case) = (&self.stage.ground, self.stage.case());
+        if case.before == case.after {
+            return self.judged_commit(store, heard, witnesses).await;
+        }
         let verdict = judge_on(ground, store, &case, heard, witnesses).await?;
         self.check_refs(store).await?;
         Ok(verdict)
+    }
+
+    /// The same of a write that changes no row: the lineage alone says whether it is there.
+    async fn judged_commit(
+        &self,
+        store: &Store,
+        heard: &Heard,
+        witnesses: &[&Graph],
+    ) -> Result<Verdict, Complaint> {
+        let (ground, case) = (&self.stage.ground, self.stage.case());
+        let fresh = ground.fresh(store).await;
+        let commits = fresh.log(usize::MAX).await.expect("a log").len();
+        let is_there = commits > case.commits;
+        check_answer(&fresh, heard, is_there).await?;
+        let case = Case { commits: case.commits + usize::from(is_there), ..case };
+        let verdict = judge_on(ground, store, &case, &Heard::Nothing, witnesses).await?;
+        check_answer(&ground.fresh(store).await, heard, is_there).await?;
+        Ok(Verdict { is_after: is_there, ..verdict })
     }
 
     async fn judged_recovery(
@@ -221,6 +244,7 @@ fn is_true(
                 | Pending::Cloned
                 | Pending::Forked
                 | Pending::Half
+                | Pending::Prefix(_)
                 | Pending::Aborted
                 | Pending::Closed
         );
