@@ -5,6 +5,7 @@ mod branches;
 mod catalogue;
 mod commits;
 mod histories;
+mod merges;
 mod read_sets;
 mod recovery;
 mod writers;

@@ -103,7 +103,10 @@ impl Plan<'_> {
     ) -> Result<Planned, PrepareError> {
         let identity = change.identity();
         let adds = change.changes.puts().then(|| change.added());
-        let portions = portions(&change.changes.replaced, adds, self.context.bounds);
+        let mut portions = portions(&change.changes.replaced, adds, self.context.bounds);
+        if self.context.store.has(Defect::ChainCutShort) {
+            portions.truncate(1);
+        }
         match self.context.base.head(identity).live().zip(tables.get(identity)) {
             Some((head, _)) if self.is_first_touch(identity) => {
                 let steps = self.steps(index, head.pin.version, &portions);

@@ -62,6 +62,20 @@ defects! {
     /// The first write of a branch to a table goes to the ref that the branch has inherited (design 01
     /// section 6).
     FirstTouchOnParent = "first_touch_on_parent",
+    /// A merge does not read the head of its target (against RFC 2.2).
+    MergeHeadLeftOut = "merge_head_left_out",
+    /// A merge that is prepared again keeps what it has found out about its target (against RFC 3.4).
+    MergeNotComparedAgain = "merge_not_compared_again",
+    /// Every attempt of a merge captures its source anew (against RFC 6.2).
+    MergeSourceRecaptured = "merge_source_recaptured",
+    /// A merge does not ask whether its source stays (design 01 sections 4 and 9).
+    MergeSourceNotAsked = "merge_source_not_asked",
+    /// A merge commits to the refs and datasets of its source and publishes them (design 01 section 6).
+    MergeToSource = "merge_to_source",
+    /// Of the commits that one table needs only the first is made (design 01 section 6).
+    ChainCutShort = "chain_cut_short",
+    /// An attempt without effects counts as complete (against RFC 4.8 and BLOCKER-10).
+    NoEffectPublished = "no_effect_published",
 }
 
 /// The defect that was planted in a storage, if any. Whatever build opens the storage has it.

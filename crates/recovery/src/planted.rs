@@ -26,18 +26,21 @@ pub(crate) async fn authority_first<P: RecoveryPort>(
 }
 
 impl<E> Looks<E> {
-    /// [`Defect::NoAbortedRow`]: what would be aborted counts as aborted.
+    /// [`Defect::NoAbortedRow`]: what would be aborted counts as aborted. [`Defect::NoEffectPublished`]: what
+    /// has no effect is complete.
     pub(crate) fn told_in(
         mut self,
         planted: Planted,
         subjects: &[Subject<'_>],
         waits: &WaitRules,
     ) -> Self {
-        if !planted.has(Defect::NoAbortedRow) {
-            return self;
-        }
         for (subject, look) in subjects.iter().zip(&mut self.looks) {
-            *look = look.take().map(|look| as_aborted(look, *subject, waits));
+            if planted.has(Defect::NoAbortedRow) {
+                *look = look.take().map(|look| as_aborted(look, *subject, waits));
+            }
+            if planted.has(Defect::NoEffectPublished) {
+                *look = look.take().map(|look| as_complete(look, *subject));
+            }
         }
         self
     }
@@ -47,6 +50,13 @@ fn as_aborted(mut look: Look, subject: Subject<'_>, waits: &WaitRules) -> Look {
     if look.judgement.decision == Decision::Abort {
         look.authority.outcome = AttemptOutcome::Aborted;
         return judged_one(subject, waits, look.found, look.authority);
+    }
+    look
+}
+
+fn as_complete(mut look: Look, (intent, _): Subject<'_>) -> Look {
+    if intent.effects.is_empty() && look.judgement.decision == Decision::Abort {
+        look.judgement.decision = Decision::RollForward;
     }
     look
 }

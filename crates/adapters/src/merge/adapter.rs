@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use graphwrite_protocol_types::{
-    Access, BaseView, LiveHead, MergeParents, PhysicalRef, RequestDigest, WriterKind,
+    Access, BaseView, Defect, LiveHead, MergeParents, PhysicalRef, ReadSet, RequestDigest,
+    WriterKind,
 };
 use graphwrite_schema::{GraphSchema, TypeDef};
 use graphwrite_substrate::{Store, TableHandle};
@@ -15,6 +16,7 @@ use super::constraints::{MergedConstraints, check_merged};
 use super::discovery::{MergeTables, merge_table};
 use super::review::MergeReview;
 use super::table::{MergeError, MergeOptions, MergedTable};
+use crate::change::TableChange;
 use crate::error::PrepareError;
 use crate::prepare::{PrepareContext, Signature, WritePlan, stage};
 use crate::probe::BaseTables;
@@ -24,7 +26,7 @@ const TABLES_AT_ONCE: usize = 8;
 /// What one table may take at least, whatever the budget is and however many tables share it.
 const TABLE_BYTES_MIN: u64 = 1 << 20;
 
-/// What a merge is computed from, beside the target.
+/// What a merge is computed from.
 #[derive(Debug, Clone, Copy)]
 pub struct MergeInput<'a> {
     /// The digest of the request.
@@ -33,6 +35,8 @@ pub struct MergeInput<'a> {
     pub source: &'a BaseView,
     /// The graph as each base left it. Without a base all rows of the source are new.
     pub bases: &'a [BaseView],
+    /// The graph as the target has it.
+    pub target: &'a BaseView,
     /// How it is done.
     pub options: &'a MergeOptions,
 }
@@ -59,10 +63,10 @@ impl MergeAdapter {
     pub async fn classify<'a>(
         &self,
         store: &'a Store,
-        target: &'a BaseView,
         schema: &GraphSchema,
-        input: &MergeInput<'_>,
+        input: &MergeInput<'a>,
     ) -> Result<Classified<'a>, PrepareError> {
+        let target = input.target;
         let mut tables = BaseTables::new(store, target);
         if input.source.schema != target.schema {
             let review = MergeReview { schema_diverges: true, ..MergeReview::default() };
@@ -105,13 +109,15 @@ impl MergeAdapter {
         input: &MergeInput<'_>,
         parents: MergeParents,
     ) -> Result<(WritePlan, MergeReview), PrepareError> {
-        let classifying = self.classify(context.store, context.base, context.schema, input);
+        let classifying = self.classify(context.store, context.schema, input);
         let Classified { review, merged, tables } = Box::pin(classifying).await?;
         if let Some(conflict) = review.conflict(input.options.strategy) {
             return Ok((WritePlan::Conflict(conflict), review));
         }
         let mut read_set = context.read_set();
-        read_set.add_graph_head(context.base.graph_head);
+        if !context.store.has(Defect::MergeHeadLeftOut) {
+            read_set.add_graph_head(context.base.graph_head);
+        }
         for identity in &review.constraints.probed {
             read_set.add_table(context.base, *identity, Access::Probed);
         }
@@ -122,11 +128,48 @@ impl MergeAdapter {
                 read_set.add_table(context.base, def.identity, Access::Probed);
             }
         }
+        let planted = planted_base(context, input, &changes, &mut read_set);
+        let context =
+            &PrepareContext { base: planted.as_ref().unwrap_or(context.base), ..*context };
+        let tables = match &planted {
+            Some(_) => Box::pin(opened(context, &changes)).await?,
+            None => tables,
+        };
         let signature =
             Signature { request: input.request, writer: WriterKind::Merge, merges: Some(parents) };
         let plan = stage(context, signature, &changes, &tables, read_set).await?;
         Ok((plan, review))
     }
+}
+
+/// What the plan is made over instead of the target: with [`Defect::MergeToSource`] a target whose changed
+/// tables are where those of the source are, with [`Defect::MergeNotComparedAgain`] another than was compared.
+fn planted_base(
+    context: &PrepareContext<'_>,
+    input: &MergeInput<'_>,
+    changes: &[TableChange<'_>],
+    read_set: &mut ReadSet,
+) -> Option<BaseView> {
+    let is_to_source = context.store.has(Defect::MergeToSource);
+    if !is_to_source && !context.store.has(Defect::MergeNotComparedAgain) {
+        return None;
+    }
+    let mut base = context.base.clone();
+    for change in changes.iter().filter(|_| is_to_source) {
+        let identity = change.identity();
+        read_set.add_table(context.base, identity, Access::Written);
+        base.heads.insert(identity, input.source.head(identity).clone());
+    }
+    Some(base)
+}
+
+async fn opened<'c>(
+    context: &PrepareContext<'c>,
+    changes: &[TableChange<'_>],
+) -> Result<BaseTables<'c>, PrepareError> {
+    let mut tables = BaseTables::new(context.store, context.base);
+    Box::pin(tables.open(changes.iter().map(TableChange::identity))).await?;
+    Ok(tables)
 }
 
 /// The states that are compared.

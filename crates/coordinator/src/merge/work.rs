@@ -7,9 +7,9 @@ use graphwrite_adapters::{
     CommitBounds, Discovery, MergeAdapter, MergeInput, MergeOptions, MergeReview, MergeRoute,
     PrepareContext, WritePlan,
 };
-use graphwrite_manifest::{ManifestState, MergeBases};
+use graphwrite_manifest::{ManifestState, MergeBases, PastState};
 use graphwrite_protocol_types::{
-    AttemptId, BaseView, Conflict, ReadSet, RequestDigest, WriteOutcome,
+    AttemptId, BaseView, Conflict, Defect, ReadSet, RequestDigest, WriteOutcome,
 };
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
@@ -83,9 +83,26 @@ impl MergeWork {
         self.captured.get().cloned()
     }
 
-    async fn captured(&self, core: &Arc<Core>) -> Result<&Arc<Captured>, WriteErrorKind> {
+    async fn captured(&self, core: &Arc<Core>) -> Result<Arc<Captured>, WriteErrorKind> {
         let capture = || async { Captured::of(core, &self.source).await.map(Arc::new) };
-        self.captured.get_or_try_init(capture).await
+        let captured = self.captured.get_or_try_init(&capture).await?;
+        if core.store.has(Defect::MergeSourceRecaptured) {
+            return capture().await;
+        }
+        Ok(Arc::clone(captured))
+    }
+
+    /// [`Defect::MergeNotComparedAgain`]: the target of the attempt before, of those of `now`.
+    async fn compared_before(&self, core: &Core, now: &ManifestState) -> Option<ManifestState> {
+        if !core.store.has(Defect::MergeNotComparedAgain) {
+            return None;
+        }
+        let before = self.report.lock().as_ref().and_then(|(_, report)| report.target)?;
+        let row = now.commit(before).await.ok()??;
+        match core.manifest.state_at(&row).await.ok()? {
+            PastState::Found(state) => Some(state),
+            _ => None,
+        }
     }
 
     /// Stage B against one head of the target.
@@ -95,7 +112,7 @@ impl MergeWork {
         target: &ManifestState,
         context: &PrepareContext<'_>,
     ) -> Result<WritePlan, WriteErrorKind> {
-        let captured = self.captured(core).await?;
+        let captured = &self.captured(core).await?;
         let Compared { relation, bases } = compare(core, captured, target).await?;
         let (
             MergeRelation::FastForward | MergeRelation::Diverged | MergeRelation::Unrelated,
@@ -111,7 +128,8 @@ impl MergeWork {
         };
         let parents = captured.parents(tip.clone(), target).await?;
         let views = views(&bases);
-        let input = self.input(captured, &views);
+        let before = Box::pin(self.compared_before(core, target)).await;
+        let input = self.input(captured, before.as_ref().unwrap_or(target), &views);
         let prepared = Box::pin(MergeAdapter.prepare(context, &input, parents)).await;
         let (plan, review) = prepared.map_err(WriteErrorKind::Prepare)?;
         let report = self.report(captured, target, relation, &bases, review);
@@ -124,21 +142,26 @@ impl MergeWork {
         let target =
             core.unless_deleted(async { Ok::<_, ReadError>(core.manifest.state().await?) });
         let target = target.await?;
-        let captured = self.captured(core).await?;
+        let captured = &self.captured(core).await?;
         let Compared { relation, bases } = compare(core, captured, &target).await?;
         if relation == MergeRelation::Contained {
             return Ok(self.report(captured, &target, relation, &bases, MergeReview::default()));
         }
         let (schema, views) = (schema_of(&target)?, views(&bases));
-        let input = self.input(captured, &views);
-        let classifying = MergeAdapter.classify(&core.store, target.base(), &schema, &input);
+        let input = self.input(captured, &target, &views);
+        let classifying = MergeAdapter.classify(&core.store, &schema, &input);
         let classified = Box::pin(classifying).await.map_err(WriteErrorKind::Prepare)?;
         Ok(self.report(captured, &target, relation, &bases, classified.review))
     }
 
-    fn input<'a>(&'a self, captured: &'a Captured, bases: &'a [BaseView]) -> MergeInput<'a> {
-        let source = captured.state().base();
-        MergeInput { request: self.digest(), source, bases, options: &self.options }
+    fn input<'a>(
+        &'a self,
+        captured: &'a Captured,
+        target: &'a ManifestState,
+        bases: &'a [BaseView],
+    ) -> MergeInput<'a> {
+        let (source, target) = (captured.state().base(), target.base());
+        MergeInput { request: self.digest(), source, bases, target, options: &self.options }
     }
 
     fn tell(&self, attempt: AttemptId, report: MergeReport) {
