@@ -9,6 +9,7 @@ pub(crate) mod cells;
 mod csv_records;
 mod csv_rows;
 mod error;
+pub(crate) mod held;
 pub(crate) mod json;
 pub(crate) mod limits;
 mod lines;
@@ -38,6 +39,7 @@ pub use table::{LoadInput, TableInput};
 pub use violation::{Place, Rule, SourceName, Violation, Violations};
 
 pub(crate) use calendar::{format_date, format_datetime};
+pub(crate) use held::Held;
 pub(crate) use json::write_string;
 pub(crate) use parts::Parts;
 pub(crate) use spill::Spill;

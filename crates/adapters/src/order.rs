@@ -7,12 +7,12 @@ use std::collections::BinaryHeap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_row::Rows;
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::interleave::interleave_record_batch;
 
-use crate::input::{Parts, RowsError, Spill};
+use crate::input::{Held, Parts, RowsError, Spill};
 use crate::keys::Encoder;
 
 /// Rows that are put together at a time.
@@ -27,7 +27,9 @@ pub struct RowSorter {
     spill: Option<Arc<Spill>>,
     /// The rows of the run that is open.
     open: Vec<RecordBatch>,
-    open_bytes: u64,
+    held: Held,
+    /// Bytes that their order takes while it is made.
+    order_bytes: u64,
     runs: Vec<Parts>,
 }
 
@@ -54,7 +56,8 @@ impl RowSorter {
             temp_dir: std::env::temp_dir(),
             spill: None,
             open: Vec::new(),
-            open_bytes: 0,
+            held: Held::default(),
+            order_bytes: 0,
             runs: Vec::new(),
         })
     }
@@ -71,10 +74,18 @@ impl RowSorter {
     /// # Errors
     /// When the temporary file cannot be written.
     pub fn push(&mut self, batch: RecordBatch) -> Result<(), RowsError> {
-        self.open_bytes += batch.get_array_memory_size() as u64;
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        self.held.add(&batch);
+        self.order_bytes += self.order.bytes(&batch)?;
         self.open.push(batch);
-        // As much again is taken while the run is put in order.
-        if self.open_bytes > self.bytes_max / 3 { self.close_run() } else { Ok(()) }
+        // The rest is for what is put together and written.
+        if self.open_bytes() > self.bytes_max / 2 { self.close_run() } else { Ok(()) }
+    }
+
+    fn open_bytes(&self) -> u64 {
+        self.held.bytes() + self.order_bytes
     }
 
     fn close_run(&mut self) -> Result<(), RowsError> {
@@ -89,7 +100,7 @@ impl RowSorter {
             run.push_batch(batch?)?;
             run.move_to(&spill)?;
         }
-        self.open_bytes = 0;
+        (self.held, self.order_bytes) = (Held::default(), 0);
         self.runs.push(run);
         Ok(())
     }
@@ -97,7 +108,7 @@ impl RowSorter {
     /// Rows of a chunk, so that the chunks of many runs fit into the memory.
     fn chunk_rows(&self) -> usize {
         let rows: usize = self.open.iter().map(RecordBatch::num_rows).sum();
-        let row_bytes = (self.open_bytes / (rows as u64).max(1)).max(1);
+        let row_bytes = (self.held.bytes() / (rows as u64).max(1)).max(1);
         let chunk = self.bytes_max / 256 / row_bytes;
         usize::try_from(chunk).unwrap_or(CHUNK_ROWS).clamp(1, CHUNK_ROWS)
     }
@@ -110,7 +121,7 @@ impl RowSorter {
         mut self,
     ) -> Result<Box<dyn Iterator<Item = Result<RecordBatch, RowsError>> + Send>, RowsError> {
         if self.runs.is_empty() {
-            return self.order.sorted(&self.open, CHUNK_ROWS);
+            return self.order.sorted(&self.open, usize::MAX);
         }
         if !self.open.is_empty() {
             self.close_run()?;
@@ -120,14 +131,28 @@ impl RowSorter {
     }
 }
 
+/// Bytes that the order takes for each row beside its key: where it is, and where its key begins and ends.
+const ORDER_ROW_BYTES: u64 = 40;
+
 impl Order {
+    /// What the order of these rows takes.
+    fn bytes(&self, batch: &RecordBatch) -> Result<u64, ArrowError> {
+        let mut bytes = batch.num_rows() as u64 * ORDER_ROW_BYTES;
+        for at in &self.key {
+            // Comparable texts are padded.
+            bytes += batch.column(*at).to_data().get_slice_memory_size()? as u64 * 2;
+        }
+        Ok(bytes)
+    }
+
     fn rows(&self, batch: &RecordBatch) -> Result<Rows, ArrowError> {
         let columns: Vec<ArrayRef> =
             self.key.iter().map(|at| ArrayRef::clone(batch.column(*at))).collect();
         self.encoder.rows(&columns)
     }
 
-    /// The rows of `batches` in order. Equal keys stay as they came.
+    /// The rows of `batches` in order, at most `chunk_rows` at a time. Equal keys stay as they came, and so
+    /// do batches that are in order.
     fn sorted(
         &self,
         batches: &[RecordBatch],
@@ -137,8 +162,19 @@ impl Order {
         let mut places: Vec<(usize, usize)> = (0..batches.len())
             .flat_map(|batch| (0..batches[batch].num_rows()).map(move |row| (batch, row)))
             .collect();
-        places.sort_by(|a, b| rows[a.0].row(a.1).cmp(&rows[b.0].row(b.1)));
+        let order =
+            |a: &(usize, usize), b: &(usize, usize)| rows[a.0].row(a.1).cmp(&rows[b.0].row(b.1));
         let batches = batches.to_vec();
+        if places.is_sorted_by(|a, b| order(a, b).is_le()) {
+            let most = chunk_rows;
+            let chunks = batches.into_iter().flat_map(move |batch| {
+                let starts = (0..batch.num_rows()).step_by(most);
+                starts.map(move |from| batch.slice(from, most.min(batch.num_rows() - from)))
+            });
+            return Ok(Box::new(chunks.map(Ok)));
+        }
+        places.sort_by(order);
+        let chunk_rows = chunk_rows.min(CHUNK_ROWS);
         let chunks = places.len().div_ceil(chunk_rows);
         Ok(Box::new((0..chunks).map(move |chunk| {
             let from = chunk * chunk_rows;
@@ -291,6 +327,26 @@ mod tests {
     fn no_rows_are_no_rows_and_a_missing_column_is_an_error() {
         assert_eq!(in_memory(&[], &["number"]), Vec::<i64>::new());
         assert!(RowSorter::new(batch(&[]).schema(), &["gone"], 0).is_err());
+    }
+
+    #[test]
+    fn slices_of_a_batch_are_not_more_rows_than_the_batch() {
+        let rows: Vec<_> = (0..20_000).rev().map(|n| (format!("{n:05}"), n)).collect();
+        let rows: Vec<_> = rows.iter().map(|(name, n)| (name.as_str(), *n)).collect();
+        let whole = batch(&rows);
+        let slices: Vec<_> = (0..200).map(|part| whole.slice(part * 100, 100)).collect();
+        let (sorted, runs) = numbers(&slices, &["name"], 4 << 20);
+        assert_eq!(runs, 0);
+        assert_eq!(sorted, (0..20_000).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_is_in_order_already_is_given_back_as_it_came() {
+        let batches = [batch(&[("a", 2), ("b", 1)]), batch(&[("b", 0)]), batch(&[("c", 9)])];
+        let mut sorter = RowSorter::new(batches[0].schema(), &["name"], 1 << 20).unwrap();
+        batches.iter().for_each(|batch| sorter.push(batch.clone()).unwrap());
+        let sorted: Vec<_> = sorter.finish().unwrap().map(Result::unwrap).collect();
+        assert_eq!(sorted, batches);
     }
 
     #[test]
