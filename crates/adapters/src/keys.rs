@@ -9,6 +9,7 @@ use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, StringArray, UInt32Array, UInt64Array};
 use arrow_row::{Row, RowConverter, Rows, SortField};
 use arrow_schema::{ArrowError, DataType};
+use arrow_select::take::take;
 use graphwrite_protocol_types::TableIdentity;
 use graphwrite_schema::{KeyValue, derived_edge_id};
 
@@ -72,6 +73,51 @@ fn hash(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);
     hasher.finish()
+}
+
+/// Tells hashes that were not added from those that may have been.
+#[derive(Debug)]
+pub(crate) struct Sieve {
+    bits: Vec<u64>,
+    /// Of a hash: the number of its bit.
+    mask: u64,
+}
+
+/// Bits for each hash, so that few of those that were not added look as if they were.
+const SIEVE_BITS: u64 = 32;
+
+impl Sieve {
+    /// For about so many hashes.
+    pub(crate) fn of(hashes: u64) -> Self {
+        let bits = hashes.saturating_mul(SIEVE_BITS).clamp(64, 1 << 40).next_power_of_two();
+        Self { bits: vec![0; (bits / 64) as usize], mask: bits - 1 }
+    }
+
+    fn place(&self, hash: u64) -> (usize, u64) {
+        let bit = hash & self.mask;
+        ((bit / 64) as usize, 1 << (bit % 64))
+    }
+
+    pub(crate) fn add(&mut self, hash: u64) {
+        let (word, bit) = self.place(hash);
+        self.bits[word] |= bit;
+    }
+
+    pub(crate) fn has(&self, hash: u64) -> bool {
+        let (word, bit) = self.place(hash);
+        self.bits[word] & bit != 0
+    }
+}
+
+/// The hash of each key of a column; none when it is not of a key type.
+pub(crate) fn key_hashes(column: &ArrayRef) -> Option<Vec<u64>> {
+    let keys = KeyColumn::of(column)?;
+    let of = |row| match keys.value(row) {
+        KeyValue::Text(text) => hash(text.as_bytes()),
+        KeyValue::Signed(number) => hash(&number.to_le_bytes()),
+        KeyValue::Unsigned(number) => hash(&number.to_le_bytes()),
+    };
+    Some((0..column.len()).map(of).collect())
 }
 
 /// Rows under some of their columns, found by value.
@@ -248,6 +294,22 @@ impl IndexBuilder {
         if among.is_some_and(|among| among.len() == 0) {
             return Ok(());
         }
+        // A hash costs less than bytes that can be compared, and a search among them.
+        if let Some(rows) = may_be_among(columns, among)? {
+            let at = UInt32Array::from(rows);
+            let columns = columns.iter().map(|column| take(column, &at, None));
+            let columns = columns.collect::<Result<Vec<_>, _>>()?;
+            return self.add_all_among(&columns, among, |row| number(at.value(row) as usize));
+        }
+        self.add_all_among(columns, among, number)
+    }
+
+    fn add_all_among(
+        &mut self,
+        columns: &[ArrayRef],
+        among: Option<&RowIndex>,
+        mut number: impl FnMut(usize) -> Option<u32>,
+    ) -> Result<(), ArrowError> {
         let rows = self.encoder.rows(columns)?;
         for (row, value) in rows.iter().enumerate() {
             let is_meant = among.is_none_or(|among| among.position(value).is_some());
@@ -286,6 +348,25 @@ impl IndexBuilder {
         });
         RowIndex { encoder, pass, rows, numbers: is_numbered.then_some(numbers), order }
     }
+}
+
+/// The rows whose value may be one of an index, where they are found by their hashes.
+fn may_be_among(
+    columns: &[ArrayRef],
+    among: Option<&RowIndex>,
+) -> Result<Option<Vec<u32>>, ArrowError> {
+    let ([column], Some(among)) = (columns, among) else { return Ok(None) };
+    if among.len() >= column.len() {
+        return Ok(None);
+    }
+    let (distinct, mut sieve) = (among.distinct()?, Sieve::of(among.len() as u64));
+    let Some(known) = distinct.first().and_then(key_hashes) else { return Ok(None) };
+    known.into_iter().for_each(|hash| sieve.add(hash));
+    let rows = key_hashes(column).map(|hashes| {
+        let may_be = hashes.iter().zip(0..).filter(|(hash, _)| sieve.has(**hash));
+        may_be.map(|(_, row)| row).collect()
+    });
+    Ok(rows)
 }
 
 fn is_present(columns: &[ArrayRef], row: usize) -> bool {

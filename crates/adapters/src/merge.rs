@@ -9,6 +9,7 @@ mod constraints;
 mod cursor;
 mod discovery;
 mod doubts;
+mod fresh;
 mod gather;
 mod picked;
 mod review;

@@ -93,6 +93,15 @@ impl Candidates {
     }
 }
 
+impl Candidates {
+    /// How many rows are picked in the source, at most, and on all other sides; none where it is not known.
+    pub(super) fn rows_max(&self) -> Option<(u64, u64)> {
+        let rows = |of: &[Picked]| of.iter().map(Picked::rows_max).sum::<Option<u64>>();
+        let bases = self.bases.iter().map(|base| rows(base)).sum::<Option<u64>>()?;
+        Some((rows(&self.source)?, bases + rows(&self.target)?))
+    }
+}
+
 /// Rows of a fragment of a base that are rows of a fragment of the target.
 #[derive(Debug, Default)]
 pub(super) struct Kept(BTreeMap<u64, (u64, RoaringBitmap)>);
@@ -143,15 +152,19 @@ pub(super) struct Apart {
 }
 
 impl Apart {
-    /// None where it is not known which rows these are, or there are too many to be worth a look.
-    pub(super) async fn of(source: &TableHandle, target: &TableHandle) -> Found<Option<Self>> {
+    pub(super) async fn of(source: &TableHandle, target: &TableHandle) -> Found<Self> {
         let places = [by_files(source)?, by_files(target)?];
         let common = Common::of(&[source, target], &places).await?;
-        let all: u64 = target.places()?.iter().filter_map(|of| of.physical_rows).sum();
-        let (source, target) = (common.picks(source).await?, common.picks(target).await?);
-        let rows = source.iter().chain(&target).map(Picked::rows_max).sum::<Option<u64>>();
-        let is_worth_it = rows.is_some_and(|rows| rows <= all / 2 + FEW_ROWS);
-        Ok(is_worth_it.then_some(Self { source, target }))
+        Ok(Self { source: common.picks(source).await?, target: common.picks(target).await? })
+    }
+
+    /// Whether it costs less to read them than to ask the target about all rows that are put; false where
+    /// it is not known how many they are.
+    pub(super) fn is_worth_it(&self, target: &TableHandle, put: u64) -> Found<bool> {
+        let asked: u64 = target.places()?.iter().filter_map(|of| of.physical_rows).sum();
+        let rows = self.source.iter().chain(&self.target).map(Picked::rows_max);
+        let rows = rows.sum::<Option<u64>>();
+        Ok(rows.is_some_and(|rows| rows <= (asked + put) / 2 + FEW_ROWS))
     }
 }
 
@@ -181,19 +194,21 @@ impl Picked {
     }
 
     async fn without(self, table: &TableHandle, rows: &RoaringBitmap) -> Found<Option<Self>> {
-        let left = match self.rows {
-            Pick::Only(offsets) => offsets - rows,
-            Pick::All => self.live(table).await? - rows,
+        let picked = match &self.rows {
+            Pick::Only(offsets) => Some(offsets.clone()),
+            Pick::All => self.live(table).await?,
         };
+        let Some(picked) = picked else { return Ok(Some(self)) };
+        let left = picked - rows;
         Ok((!left.is_empty()).then_some(Self { rows: Pick::Only(left), ..self }))
     }
 
-    /// All live rows of a fragment of which it is known how many rows it has.
-    async fn live(&self, table: &TableHandle) -> Found<RoaringBitmap> {
-        let rows = self.physical_rows.unwrap_or_default();
+    /// All live rows of a fragment, if it is known how many rows it has.
+    async fn live(&self, table: &TableHandle) -> Found<Option<RoaringBitmap>> {
+        let Some(rows) = self.physical_rows else { return Ok(None) };
         let mut live = RoaringBitmap::new();
         live.insert_range(0..u32::try_from(rows).unwrap_or(u32::MAX));
-        Ok(live - table.deleted_offsets(self.fragment).await?)
+        Ok(Some(live - table.deleted_offsets(self.fragment).await?))
     }
 }
 

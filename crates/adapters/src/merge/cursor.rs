@@ -47,10 +47,12 @@ impl Layout {
         take_record_batch(&self.without_address(batch)?, &row)
     }
 
-    fn rows(&self, batch: &RecordBatch) -> Result<(Rows, Rows), ArrowError> {
-        let columns = &batch.columns()[..self.schema.fields().len()];
-        let keys = self.keys.rows(std::slice::from_ref(&columns[self.key]))?;
-        Ok((keys, self.values.rows(columns)?))
+    fn keys(&self, batch: &RecordBatch) -> Result<Rows, ArrowError> {
+        self.keys.rows(std::slice::from_ref(batch.column(self.key)))
+    }
+
+    fn values(&self, batch: &RecordBatch) -> Result<Rows, ArrowError> {
+        self.values.rows(&batch.columns()[..self.schema.fields().len()])
     }
 }
 
@@ -64,7 +66,8 @@ pub(super) struct Cursor {
 struct Page {
     batch: RecordBatch,
     keys: Rows,
-    values: Rows,
+    /// Where one of its rows was compared.
+    values: Option<Rows>,
     row: usize,
 }
 
@@ -81,9 +84,18 @@ impl Cursor {
         self.page.as_ref().map(|page| page.keys.row(page.row))
     }
 
-    /// The values at hand.
+    /// Makes the values of the batch at hand comparable.
+    pub(super) fn open_values(&mut self, layout: &Layout) -> Result<(), ArrowError> {
+        if let Some(page) = self.page.as_mut().filter(|page| page.values.is_none()) {
+            page.values = Some(layout.values(&page.batch)?);
+        }
+        Ok(())
+    }
+
+    /// The values at hand, where they were opened.
     pub(super) fn values(&self) -> Option<Row<'_>> {
-        self.page.as_ref().map(|page| page.values.row(page.row))
+        let page = self.page.as_ref()?;
+        page.values.as_ref().map(|values| values.row(page.row))
     }
 
     /// The batch at hand and the row in it.
@@ -114,8 +126,8 @@ impl Cursor {
         for batch in self.rest.by_ref() {
             let batch = batch?;
             if batch.num_rows() > 0 {
-                let (keys, values) = layout.rows(&batch)?;
-                self.page = Some(Page { batch, keys, values, row: 0 });
+                let keys = layout.keys(&batch)?;
+                self.page = Some(Page { batch, keys, values: None, row: 0 });
                 break;
             }
         }

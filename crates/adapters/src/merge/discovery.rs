@@ -10,11 +10,14 @@ use graphwrite_schema::{GraphSchema, TypeDef};
 use graphwrite_substrate::{RowFilter, TableHandle};
 
 use super::candidates::{Candidates, Kept, Picked, Side};
+use super::fresh::{self, Fresh};
+use super::gather::Gathered;
 use super::picked::{Keys, PickedRows, with_address};
 use super::table::{MergeError, MergeOptions, MergedTable, Sides, TableMerge};
 use crate::change::addresses;
 use crate::input::{RowsError, identity_column};
 use crate::order::RowSorter;
+use crate::probe::NAMED_VALUES_MAX;
 
 /// How the rows were found that a merge compares. The result is the same by either way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,14 +86,25 @@ pub async fn merge_table(
     } else {
         Box::pin(Candidates::find(*source, *target, bases)).await?
     };
+    let gathered = || Gathered::new(graph, def, &columns, options);
     let mut reader = Reader::new(def, &columns, bases.len() + 2, options);
-    let sides = Box::pin(reader.sides(tables, &candidates)).await?;
+    let mut fresh = reader.fresh(&candidates, gathered)?;
+    let mut sides = Box::pin(reader.sides(tables, &candidates, fresh.as_mut())).await?;
+    if fresh.as_mut().is_some_and(Fresh::may_repeat) {
+        // In order it is met, if it is one.
+        (fresh, reader.rows_read) = (None, 0);
+        sides = Box::pin(reader.sides(tables, &candidates, None)).await?;
+    }
     let discovery = Discovery {
         route: if candidates.shared > 0 { MergeRoute::Provenance } else { MergeRoute::Ordered },
         shared_fragments: candidates.shared,
         rows_read: reader.rows_read,
     };
-    TableMerge::new(graph, def, columns, sides, options)?.run(discovery)
+    let mut merge = TableMerge::new(graph, def, SchemaRef::clone(&columns), sides, options)?;
+    if let Some(fresh) = fresh {
+        merge = merge.beside(fresh);
+    }
+    merge.run(discovery)
 }
 
 /// By name and type; a file does not say which property a column is.
@@ -121,20 +135,39 @@ impl<'a> Reader<'a> {
         Self { key, schema, options, share, keys: Keys::default(), rows_read: 0 }
     }
 
-    /// The target is read last: only rows with a key that the others have matter, and where these are few
-    /// they are asked for by name.
+    /// What tells new rows from others, where most rows of the source are new.
+    fn fresh(
+        &self,
+        candidates: &Candidates,
+        gathered: impl FnOnce() -> Gathered,
+    ) -> Result<Option<Fresh>, ArrowError> {
+        let Some((source, others)) = candidates.rows_max() else { return Ok(None) };
+        let is_worth_it = source > NAMED_VALUES_MAX as u64 && others < source / 4;
+        if self.options.ordered || !is_worth_it || source * fresh::ROW_BYTES > self.share {
+            return Ok(None);
+        }
+        Ok(Some(Fresh::new(self.schema.index_of(self.key)?, (source, others), gathered())))
+    }
+
+    /// The target is read after source and bases: only rows with a key that these have matter, and where
+    /// these are few they are asked for by name. Where most rows of the source are new it is the source
+    /// that is read last, and the new ones are not among its rows.
     async fn sides(
         &mut self,
         tables: &MergeTables<'_>,
         candidates: &Candidates,
+        mut fresh: Option<&mut Fresh>,
     ) -> Result<Sides, MergeError> {
         let (mut source, mut target) = (self.sorter()?, self.sorter()?);
-        self.rows(tables.source, &candidates.source, None, |batch| source.push(batch)).await?;
+        if fresh.is_none() {
+            self.rows(tables.source, &candidates.source, None, |batch| source.push(batch)).await?;
+        }
         let (mut bases, mut kept) = (Vec::new(), Some(&candidates.kept));
         for (table, picked) in tables.bases.iter().zip(&candidates.bases) {
             let kept = kept.take().filter(|kept| !kept.is_empty());
             let mut base = self.sorter()?;
             let read = self.rows(*table, picked, None, |batch| {
+                fresh.as_mut().map_or(Ok(()), |fresh| fresh.know(&batch))?;
                 if let Some(kept) = kept {
                     target.push(in_target(&batch, kept)?)?;
                 }
@@ -143,8 +176,20 @@ impl<'a> Reader<'a> {
             read.await?;
             bases.push(base.finish()?);
         }
-        let asked = if self.options.ordered { None } else { self.keys.filter(self.key)? };
-        self.rows(tables.target, &candidates.target, asked, |batch| target.push(batch)).await?;
+        let is_ordered = self.options.ordered;
+        let asked = if is_ordered { None } else { self.keys.filter(self.key)? };
+        let asked = asked.filter(|_| fresh.is_none());
+        let read = self.rows(tables.target, &candidates.target, asked, |batch| {
+            fresh.as_mut().map_or(Ok(()), |fresh| fresh.know(&batch))?;
+            target.push(batch)
+        });
+        read.await?;
+        if let Some(fresh) = fresh {
+            let read = self.rows(tables.source, &candidates.source, None, |batch| {
+                fresh.take(batch)?.map_or(Ok(()), |batch| source.push(batch))
+            });
+            read.await?;
+        }
         Ok(Sides { bases, source: source.finish()?, target: target.finish()? })
     }
 

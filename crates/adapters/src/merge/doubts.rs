@@ -252,14 +252,20 @@ impl Reading<'_> {
         source: &TableHandle,
         target: &TableHandle,
     ) -> Result<Option<Alone>, PrepareError> {
-        let Some(mut apart) = Box::pin(Apart::of(source, target)).await? else { return Ok(None) };
+        let mut apart = Box::pin(Apart::of(source, target)).await?;
+        if !self.is_lacking {
+            apart.source.clear();
+        }
         if let Some(of) = self.of {
             apart.target = Box::pin(leave_out(apart.target, target, &of.replaced())).await?;
             apart.source = Box::pin(leave_out(apart.source, source, &of.taken)).await?;
         }
+        let put = self.of.map_or(0, |of| of.input.rows() as u64);
+        if !apart.is_worth_it(target, put)? {
+            return Ok(None);
+        }
         let target = self.rows(target, &apart.target).await?;
-        let source =
-            if self.is_lacking { self.rows(source, &apart.source).await? } else { Vec::new() };
+        let source = self.rows(source, &apart.source).await?;
         let is_all = self.bytes_left > 0;
         Ok(is_all.then_some(Alone { columns: self.columns, source, target }))
     }

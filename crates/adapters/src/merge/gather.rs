@@ -2,18 +2,20 @@
 //! file, and rows of the target that go. It judges nothing.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch, UInt32Array};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::take::{take, take_record_batch};
-use graphwrite_schema::EDGE_SRC;
+use graphwrite_schema::{EDGE_SRC, GraphSchema, TypeDef};
 use roaring::RoaringBitmap;
 
 use super::cursor::Layout;
+use super::table::MergeOptions;
 use crate::change::{Changes, Reason, RowClass, Watched, addresses, note};
-use crate::input::{Parts, RowsError, Spill};
+use crate::input::{Held, Parts, RowsError, Spill};
 
 /// Offsets of rows by their fragment.
 pub(super) type Offsets = BTreeMap<u64, RoaringBitmap>;
@@ -32,30 +34,31 @@ pub(super) struct Gathered {
     /// none.
     replaced: Vec<(u32, u32)>,
     removed: Vec<u32>,
-    held_bytes: u64,
+    held: Held,
     bytes_max: u64,
     temp_dir: PathBuf,
     spill: Option<Arc<Spill>>,
 }
 
 impl Gathered {
+    /// For rows with the columns of `schema`.
     pub(super) fn new(
-        schema: SchemaRef,
-        watched: Watched,
-        bytes_max: u64,
-        temp_dir: PathBuf,
+        graph: &GraphSchema,
+        def: &TypeDef,
+        schema: &SchemaRef,
+        options: &MergeOptions,
     ) -> Self {
         Self {
-            parts: Parts::new(schema),
+            parts: Parts::new(SchemaRef::clone(schema)),
             changes: Changes::default(),
             taken: Offsets::new(),
-            watched,
+            watched: Watched::of(graph, def.identity),
             put: Vec::new(),
             replaced: Vec::new(),
             removed: Vec::new(),
-            held_bytes: 0,
-            bytes_max,
-            temp_dir,
+            held: Held::default(),
+            bytes_max: options.bytes_max / 4,
+            temp_dir: options.temp_dir.clone(),
             spill: None,
         }
     }
@@ -67,6 +70,48 @@ impl Gathered {
         self.replaced.extend(target.map(|target| (target as u32, number)));
         let class = if target.is_some() { RowClass::Update } else { RowClass::Insert };
         self.changes.classes.push(class);
+    }
+
+    /// All these rows of the source are put, and none of the target goes for them.
+    pub(super) fn adopt(&mut self, rows: &RecordBatch) -> Result<(), RowsError> {
+        let numbers = self.changes.classes.len() + rows.num_rows();
+        self.changes.classes.resize(numbers, RowClass::Insert);
+        self.take_note(addresses(rows)?.values().iter().copied());
+        let columns = rows.columns()[..self.parts.schema().fields().len()].to_vec();
+        self.keep(RecordBatch::try_new(Arc::clone(self.parts.schema()), columns)?)
+    }
+
+    fn take_note(&mut self, places: impl Iterator<Item = u64>) {
+        let mut run: Option<Range<u64>> = None;
+        for address in places {
+            match &mut run {
+                Some(run) if run.end == address => run.end += 1,
+                _ => self.note_run(run.replace(address..address + 1)),
+            }
+        }
+        self.note_run(run);
+    }
+
+    /// Rows of a fragment that follow each other.
+    fn note_run(&mut self, run: Option<Range<u64>>) {
+        let Some(run) = run else { return };
+        let first = run.start as u32;
+        let last = first + (run.end - run.start - 1) as u32;
+        self.taken.entry(run.start >> 32).or_default().insert_range(first..=last);
+    }
+
+    /// Keeps rows that are put, in memory as far as there is room.
+    fn keep(&mut self, rows: RecordBatch) -> Result<(), RowsError> {
+        if rows.num_rows() == 0 {
+            return Ok(());
+        }
+        self.held.add(&rows);
+        self.parts.push_batch(rows)?;
+        if self.held.bytes() > self.bytes_max {
+            self.held.clear();
+            self.spill()?;
+        }
+        Ok(())
     }
 
     /// The row of the target's batch goes.
@@ -86,17 +131,12 @@ impl Gathered {
         }
         let rows = UInt32Array::from(std::mem::take(&mut self.put));
         let places = addresses(batch)?;
-        for address in rows.values().iter().map(|row| places.value(*row as usize)) {
-            self.taken.entry(address >> 32).or_default().insert(address as u32);
+        self.take_note(rows.values().iter().map(|row| places.value(*row as usize)));
+        // Rows of a whole batch need not be copied.
+        if rows.len() == batch.num_rows() {
+            return self.keep(layout.without_address(batch)?);
         }
-        let rows = take_record_batch(&layout.without_address(batch)?, &rows)?;
-        self.held_bytes += rows.get_array_memory_size() as u64;
-        self.parts.push_batch(rows)?;
-        if self.held_bytes > self.bytes_max {
-            self.held_bytes = 0;
-            self.spill()?;
-        }
-        Ok(())
+        self.keep(take_record_batch(&layout.without_address(batch)?, &rows)?)
     }
 
     fn spill(&mut self) -> Result<(), RowsError> {

@@ -30,6 +30,8 @@ impl Keys {
         self.count += column.len();
         if self.count <= NAMED_VALUES_MAX {
             self.columns.push(ArrayRef::clone(column));
+        } else {
+            self.columns = Vec::new();
         }
     }
 

@@ -12,9 +12,10 @@ use thiserror::Error;
 use super::conflict::{RowConflict, RowConflicts};
 use super::cursor::{Cursor, Layout, SortedRows};
 use super::discovery::Discovery;
+use super::fresh::Fresh;
 use super::gather::{Gathered, Offsets};
 use super::rule::{ConflictKind, MergeStrategy, RowFate, judge};
-use crate::change::{Changes, Watched};
+use crate::change::Changes;
 use crate::input::{Place, RowsError, TableInput, identity_column, row_key_text};
 
 /// How a merge is done.
@@ -247,11 +248,16 @@ impl<'a> TableMerge<'a> {
         let rows = [sides.source, sides.target].into_iter().chain(sides.bases);
         let cursors =
             rows.map(|rows| Cursor::open(rows, &layout)).collect::<Result<Vec<_>, _>>()?;
-        let watched = Watched::of(graph, def.identity);
-        let share = options.bytes_max / 4;
-        let gathered = Gathered::new(schema, watched, share, options.temp_dir.clone());
+        let gathered = Gathered::new(graph, def, &schema, options);
         let (counts, conflicts) = Default::default();
         Ok(Self { def, options, layout, cursors, counts, conflicts, gathered })
+    }
+
+    /// Beside rows that were found to be new.
+    pub(super) fn beside(mut self, fresh: Fresh) -> Self {
+        self.counts.adopted = fresh.rows();
+        self.gathered = fresh.gathered;
+        self
     }
 
     pub(super) fn run(mut self, discovery: Discovery) -> Result<MergedTable, MergeError> {
@@ -276,8 +282,14 @@ impl<'a> TableMerge<'a> {
     }
 
     fn meet(&mut self, present: &[bool]) -> Result<(), MergeError> {
+        // Only where there are two rows their values matter.
+        if present.iter().filter(|present| **present).count() > 1 {
+            for (cursor, _) in self.cursors.iter_mut().zip(present).filter(|(_, is)| **is) {
+                cursor.open_values(&self.layout)?;
+            }
+        }
         let values = self.cursors.iter().zip(present);
-        let values = values.map(|(cursor, present)| cursor.values().filter(|_| *present));
+        let values = values.map(|(cursor, present)| present.then(|| cursor.values()));
         let values: Vec<_> = values.collect();
         let (source, target, bases) = (&values[SOURCE], &values[TARGET], &values[TARGET + 1..]);
         let fate = judge(bases, source.as_ref(), target.as_ref());

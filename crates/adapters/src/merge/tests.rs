@@ -6,6 +6,7 @@ mod cost;
 mod discovery;
 mod doubts;
 mod equality;
+mod fresh;
 mod memory;
 mod rows;
 mod tables;

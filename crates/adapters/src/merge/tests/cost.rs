@@ -15,7 +15,7 @@ use crate::probe::BaseTables;
 use crate::testing::TestSchema;
 use crate::world::World;
 
-const TOML: &str = r#"
+pub(super) const TOML: &str = r#"
 [node.Person]
 key = "slug"
 [node.Person.properties]
@@ -31,7 +31,7 @@ multi = true
 "#;
 
 /// Keys in no order that the rows are in.
-fn key(row: u32) -> String {
+pub(super) fn key(row: u32) -> String {
     format!("p{:010}", row.wrapping_mul(2_654_435_761))
 }
 
@@ -39,7 +39,7 @@ fn texts(values: impl Iterator<Item = String>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
 
-fn people(rows: &[u32], age: i32) -> Vec<(&'static str, ArrayRef)> {
+pub(super) fn people(rows: &[u32], age: i32) -> Vec<(&'static str, ArrayRef)> {
     let ages = Int32Array::from_iter_values(rows.iter().map(|_| age));
     let email = |row: &u32| format!("{row}.{age}@example.org");
     vec![
@@ -68,7 +68,7 @@ struct Sides {
     target: TableHandle,
 }
 
-fn stream(tables: &Tables, columns: Vec<(&'static str, ArrayRef)>) -> BatchStream {
+pub(super) fn stream(tables: &Tables, columns: Vec<(&'static str, ArrayRef)>) -> BatchStream {
     let schema = tables.table.columns();
     let column = |name: &str| columns.iter().find(|(of, _)| *of == name).unwrap().1.clone();
     let columns = schema.fields().iter().map(|field| column(field.name()));
