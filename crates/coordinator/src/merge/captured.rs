@@ -71,8 +71,11 @@ impl Captured {
         let Some(slot) = slot else {
             return Err(ReadError::VersionGone { commit, version: tip.version }.into());
         };
-        let (found, captured) = (slot.version.pin(), &self.state().base().manifest);
-        if captured.version == found.version && *captured != found {
+        let (found, captured) = (slot.version.pin(), self.state().base());
+        // A branch without a commit of its own has numbered its versions by itself.
+        let is_its_line = captured.branch.native == tip.line;
+        let captured = &captured.manifest;
+        if is_its_line && captured.version == found.version && *captured != found {
             return Err(ReadError::OtherVersion { commit, found }.into());
         }
         Ok(())

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphwrite_manifest::{CommitRow, History, OutcomeKind, OutcomeRow};
-use graphwrite_protocol_types::{AttemptId, CommitId};
+use graphwrite_protocol_types::{AttemptId, CommitId, WriterKind};
 use graphwrite_substrate::SlotRecord;
 
 use super::kinds;
@@ -34,8 +34,8 @@ impl Lineage<'_> {
         found
     }
 
-    /// First parents are commits of earlier versions, so that there is no cycle, and only one commit has
-    /// none. What was merged may be on another branch; where it is known, it is of a lower generation.
+    /// Every commit follows one of an earlier version, so that there is no cycle, and only one follows none.
+    /// What was merged may be on another branch; where it is known, it is of a lower generation.
     fn line(&self) -> Vec<Finding> {
         let mut found = Vec::new();
         let place = |row: &CommitRow| (row.commit, (row.manifest_version, row.position.generation));
@@ -47,12 +47,13 @@ impl Lineage<'_> {
             if known.contains_key(&row.commit) {
                 found.push(kinds::LINEAGE.at(&place, "two commits share this id"));
             }
-            for (at, parent) in row.parents.iter().enumerate() {
+            let follows = followed(row);
+            for parent in &row.parents {
                 let is_earlier = match known.get(parent) {
                     Some((version, generation)) => {
                         *version < row.manifest_version && *generation < row.position.generation
                     }
-                    None => at > 0,
+                    None => follows != Some(parent),
                 };
                 if !is_earlier {
                     let message =
@@ -60,13 +61,11 @@ impl Lineage<'_> {
                     found.push(kinds::LINEAGE.at(&place, message));
                 }
             }
-            if row.parents.is_empty() {
-                roots += 1;
-            }
+            roots += usize::from(follows.is_none());
             known.insert(row.commit, (row.manifest_version, row.position.generation));
         }
         if roots > 1 {
-            found.push(kinds::LINEAGE.at("commits", format!("{roots} commits have no parent")));
+            found.push(kinds::LINEAGE.at("commits", format!("{roots} commits follow none")));
         }
         found
     }
@@ -204,5 +203,14 @@ impl Lineage<'_> {
             }
         }
         found
+    }
+}
+
+/// The head that a commit was made on. A merge into a branch without commits has the merged one as its only
+/// parent.
+fn followed(row: &CommitRow) -> Option<&CommitId> {
+    match row.parents.as_slice() {
+        [_] if row.writer == WriterKind::Merge => None,
+        parents => parents.first(),
     }
 }
