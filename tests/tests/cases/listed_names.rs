@@ -9,6 +9,7 @@ use graphwrite_substrate::{Operation, OperationKind, RawObjects};
 
 use crate::branches::scene::{delete, fork, graph, selector, try_fork};
 use crate::judge::{Reference, open_impatient, seen_by};
+use crate::merge::scene::{merge, request as merging};
 use crate::world::{BASE, append, own_process};
 
 const RECORD: &str = "_control/branch/b5/1.decided";
@@ -26,10 +27,12 @@ enum Asked {
     DeleteIt,
     Mutate,
     CreateOfCommit,
+    MergeIt,
+    MergeCommit,
 }
 
 impl Asked {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::List,
         Self::Status,
         Self::Open,
@@ -40,6 +43,8 @@ impl Asked {
         Self::DeleteIt,
         Self::Mutate,
         Self::CreateOfCommit,
+        Self::MergeIt,
+        Self::MergeCommit,
     ];
 
     /// The code of a refusal; none when it is done.
@@ -57,6 +62,13 @@ impl Asked {
                 let from = graphwrite_coordinator::BranchFrom::Commit(never);
                 let request = crate::branches::scene::request("new", from);
                 graph.create_branch(request).await.err().map(code)
+            }
+            Self::MergeIt => graph.merge(merging("b5")).await.err().map(|error| error.code()),
+            Self::MergeCommit => {
+                let never = graphwrite_protocol_types::CommitId::from_u128(77);
+                let from = graphwrite_coordinator::BranchFrom::Commit(never);
+                let request = graphwrite_coordinator::MergeRequest::new(from);
+                graph.merge(request).await.err().map(|error| error.code())
             }
             // What it finds is judged elsewhere; here it must come to its end.
             Self::Verify => graph.verify().await.err().map(|error| error.code()),
@@ -76,7 +88,7 @@ impl Asked {
     fn expected(self) -> Option<&'static str> {
         match self {
             Self::CreateIt => Some("branch_exists"),
-            Self::CreateOfCommit => Some("no_such_commit"),
+            Self::CreateOfCommit | Self::MergeCommit => Some("no_such_commit"),
             _ => None,
         }
     }
@@ -131,7 +143,15 @@ async fn a_record_that_is_listed_and_gone_when_it_is_read_is_looked_for_again() 
             21 + usize::from(asked == Asked::CreateOf)
         );
     }
-    for asked in [Asked::List, Asked::Status, Asked::Open, Asked::CreateOf, Asked::DeleteIt] {
+    for asked in [
+        Asked::List,
+        Asked::Status,
+        Asked::Open,
+        Asked::CreateOf,
+        Asked::DeleteIt,
+        Asked::MergeIt,
+        Asked::MergeCommit,
+    ] {
         assert!(met.contains(&format!("{asked:?}")), "{asked:?} reads the record: {met:?}");
     }
 }
@@ -171,6 +191,7 @@ async fn everything_that_lists_branches_goes_on_while_they_are_deleted() {
             }
         }
     });
+    let b1 = main.branch(&selector("b1")).await.unwrap();
     let mut round = 0;
     let mut rows = Vec::new();
     while !deletions.is_finished() || round < 3 {
@@ -180,6 +201,9 @@ async fn everything_that_lists_branches_goes_on_while_they_are_deleted() {
         main.branches().await.expect("a list");
         main.branch_status(&selector("b1")).await.expect("a status");
         main.verify().await.expect("a report");
+        append(&b1, &[format!(r#"{{"type":"Company","data":{{"slug":"r{round}"}}}}"#)]).await;
+        rows.push(format!(r#"{{"type":"Company","data":{{"slug":"r{round}"}}}}"#));
+        merge(&main, "b1").await;
         let name = format!("made{round}");
         try_fork(&main, &name, "b1").await.expect("a branch");
         delete(&main, &name).await.expect("it was made");
