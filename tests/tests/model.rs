@@ -7,6 +7,7 @@
 mod client;
 mod history;
 mod machine;
+mod merges;
 mod mutation;
 mod request;
 mod row;

@@ -62,7 +62,7 @@ const POINTS: [Failpoint; 7] = [
 const FAULTS: [Fault; 5] =
     [Fault::Fail, Fault::DieBefore, Fault::DieAfter, Fault::LoseAck, Fault::LateDead];
 
-fn fate() -> impl Strategy<Value = Fate> {
+pub(super) fn fate() -> impl Strategy<Value = Fate> {
     prop_oneof![
         20 => Just(Fate::None),
         3 => (select(&POINTS[..]), 1..3_u8).prop_map(|(point, nth)| Fate::StopsAt(point, nth)),
