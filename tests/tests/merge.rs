@@ -2,5 +2,7 @@
 
 mod lineage;
 mod outcomes;
+pub(crate) mod parents;
 mod preconditions;
+mod races;
 pub(crate) mod scene;

@@ -1,6 +1,6 @@
 //! The real program on real directories, in processes that die, stall and race (design layer 7). These
 //! tests see what an operator sees: exit codes, documents, rows. Of the library they know the catalogue of
-//! failpoints, and in one file how a record is coded.
+//! failpoints, in one file how a record is coded, and in one how the rows of a past commit are read.
 
 mod bad_input;
 mod branch_codes;
@@ -15,6 +15,7 @@ mod exit_codes;
 mod genesis;
 #[cfg(target_os = "linux")]
 mod memory;
+mod merge_race;
 mod merges;
 mod ownership;
 mod pair_race;
