@@ -121,45 +121,38 @@ impl Machine {
 
     async fn write(&mut self, at: &'static str, what: &What, fate: Fate) {
         let state = self.dag.state(self.head(at));
-        let request = match (what, &self.last) {
-            (What::Grown(seed), _) => seed.grow(self.schema, &state),
-            (What::AsBefore, Some(Request::Load(_, rows))) => {
-                Request::Load(Mode::Upsert, rows.clone())
-            }
-            (What::AsBefore, Some(request)) => request.clone(),
-            (What::AsBefore, None) => return,
+        // Refusals are the business of histories without branches.
+        let changes = |request: Request| match request.judge(self.schema, &state) {
+            Judged::State(after) if after != state => Some((request, after)),
+            _ => None,
         };
+        let found = match (what, self.last.clone()) {
+            (What::Grown(seeds), _) => {
+                seeds.iter().find_map(|seed| changes(seed.grow(self.schema, &state)))
+            }
+            (What::AsBefore, Some(Request::Load(_, rows))) => {
+                changes(Request::Load(Mode::Upsert, rows))
+            }
+            (What::AsBefore, last) => last.and_then(changes),
+        };
+        let Some((request, after)) = found else { return };
         self.last = Some(request.clone());
-        let judged = request.judge(self.schema, &state);
-        if !matches!(&judged, Judged::State(after) if *after != state) {
-            // Refusals are the business of histories without branches.
-            return;
-        }
         let operation = OperationId::mint(&SystemEnv::new());
         let sent = Sent { request, operation: Some(operation.clone()), expect_head: None };
         if let Fate::None = fate {
             let answer = send(&self.branches[at].graph, self.schema, &sent).await;
-            self.hold_write(at, judged, answer);
+            let Answer::Committed(receipt) = answer else { panic!("{sent:#?}: {answer:#?}") };
+            self.count("written");
+            let commit = receipt.commit.expect("a commit has an id");
+            self.commit(at, (commit, operation), None, after);
             return;
         }
         let doomed = self.doomed(at, fate).await;
         let answer = send(&doomed, self.schema, &sent).await;
         if let Some(found) = self.after(at, answer.is_committed()).await {
-            let Judged::State(after) = judged else { panic!("{judged:#?} is there") };
             assert_eq!(found.operation, operation);
             assert_eq!(found.parents, Vec::from_iter(self.head(at)));
             self.commit(at, (found.commit, operation), None, after);
-        }
-    }
-
-    fn hold_write(&mut self, at: &'static str, judged: Judged, answer: Answer) {
-        match (judged, answer) {
-            (Judged::State(after), Answer::Committed(receipt)) => {
-                let commit = receipt.commit.expect("a commit has an id");
-                self.count("written");
-                self.commit(at, (commit, receipt.operation), None, after);
-            }
-            (judged, answer) => panic!("the model says {judged:#?}, the graph {answer:#?}"),
         }
     }
 

@@ -14,7 +14,8 @@ pub(super) const NAMES: [&str; 3] = ["b", "c", "d"];
 /// What is written to a branch.
 #[derive(Debug, Clone)]
 pub(super) enum What {
-    Grown(RequestSeed),
+    /// The first of these that is allowed and changes something.
+    Grown(Vec<RequestSeed>),
     /// What was written last, on whatever branch: so that branches come to the same rows.
     AsBefore,
 }
@@ -36,6 +37,7 @@ pub(super) struct Merging {
     pub(super) bounds: CommitBounds,
     /// Whether all rows are compared in their order.
     pub(super) ordered: bool,
+    pub(super) previews: bool,
     pub(super) fate: Fate,
 }
 
@@ -57,7 +59,7 @@ fn seldom() -> impl Strategy<Value = Fate> {
 }
 
 fn what() -> impl Strategy<Value = What> {
-    prop_oneof![4 => request().prop_map(What::Grown), 1 => Just(What::AsBefore)]
+    prop_oneof![4 => vec(request(), 4).prop_map(What::Grown), 1 => Just(What::AsBefore)]
 }
 
 fn from() -> impl Strategy<Value = From> {
@@ -79,13 +81,14 @@ fn merging() -> impl Strategy<Value = Merging> {
         2 => Just(MergeStrategy::Fail),
         2 => select(&MergeStrategy::ALL[..]),
     ];
-    let parts = (any::<Index>(), from(), strategy, bounds(), any::<bool>(), seldom());
-    parts.prop_map(|(target, source, strategy, bounds, ordered, fate)| Merging {
+    let parts = (any::<Index>(), from(), strategy, bounds(), any::<[bool; 2]>(), seldom());
+    parts.prop_map(|(target, source, strategy, bounds, [ordered, previews], fate)| Merging {
         target,
         source,
         strategy,
         bounds,
         ordered,
+        previews,
         fate,
     })
 }
@@ -101,8 +104,8 @@ fn forked(name: usize) -> impl Strategy<Value = Step> {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        24 => written(),
-        24 => merging().prop_map(Step::Merge),
+        28 => written(),
+        20 => merging().prop_map(Step::Merge),
         3 => (0..NAMES.len()).prop_flat_map(forked),
         1 => (0..NAMES.len()).prop_map(Step::Delete),
         2 => Just(Step::Reopen),
