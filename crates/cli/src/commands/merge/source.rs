@@ -105,3 +105,62 @@ fn failure(
     let message = format!("{merged}, and {branch}: {error}");
     Failure { message, effect, ..failure }.operation(&receipt.operation_id)
 }
+
+#[cfg(test)]
+mod tests {
+    use graphwrite_protocol_types::{AttemptId, BranchToken, IdentityDomain, Receipt, WriterKind};
+
+    use super::*;
+    use crate::exit::Exit;
+
+    fn receipt() -> Receipt {
+        Receipt {
+            operation: "nightly".parse().unwrap(),
+            attempt: AttemptId::from_u128(1),
+            branch: BranchToken::main(IdentityDomain::from_u128(1)),
+            commit: Some(CommitId::from_u128(2)),
+            manifest_version: 3,
+            writer: WriterKind::Merge,
+            tables: vec![],
+            restarts: 0,
+            recovered: vec![],
+        }
+    }
+
+    fn told(error: BranchError, receipt: &ReceiptReport) -> (SourceBranch, Failure) {
+        let (source, failure) = Deletion::Not(error).told(&"b".parse().unwrap(), receipt, "g");
+        (source.unwrap(), failure.unwrap())
+    }
+
+    fn unknown() -> BranchError {
+        let (name, cause) = ("b".parse().unwrap(), "no answer".to_owned());
+        BranchError::OutcomeUnknown { name, doing: "deleted", cause }
+    }
+
+    #[test]
+    fn a_deletion_whose_fate_is_not_known_takes_nothing_back_of_the_merge() {
+        let (source, failure) = told(unknown(), &ReceiptReport::committed(&receipt()));
+        assert_eq!((source.state, source.code), ("unknown", Some("outcome_unknown")));
+        assert_eq!((failure.exit, failure.effect), (Exit::Unknown, Effect::Committed));
+        let merged = format!("the merge is committed as {}", CommitId::from_u128(2));
+        assert!(failure.message.starts_with(&merged), "{}", failure.message);
+        assert!(failure.message.contains("is not known"), "{}", failure.message);
+        assert!(failure.help.contains("graphwrite branch status g b"), "{}", failure.help);
+    }
+
+    #[test]
+    fn a_branch_that_is_kept_where_nothing_was_merged_claims_no_commit() {
+        let moved = |expected| BranchError::Moved {
+            name: "b".parse().unwrap(),
+            expected: Some(expected),
+            found: None,
+        };
+        let receipt = ReceiptReport::no_change(&receipt());
+        let (source, failure) = told(moved(CommitId::from_u128(4)), &receipt);
+        assert_eq!((source.state, source.code), ("kept", Some("branch_moved")));
+        assert_eq!((failure.exit, failure.effect), (Exit::Conflict, Effect::None));
+        assert!(failure.message.starts_with("nothing was left to merge, and branch `b` is kept"));
+        let (_, failure) = told(unknown(), &receipt);
+        assert_eq!((failure.exit, failure.effect), (Exit::Unknown, Effect::Unknown));
+    }
+}
