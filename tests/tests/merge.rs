@@ -5,4 +5,5 @@ mod outcomes;
 pub(crate) mod parents;
 mod preconditions;
 mod races;
+mod scale;
 pub(crate) mod scene;

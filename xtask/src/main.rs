@@ -49,6 +49,8 @@ usage: cargo xtask <command>
   bench --recovery     a thousand attempts of dead owners ended by one recovery: commits, requests,
                        round trips, and time for each
   bench --memory       a million rows loaded in 256 MiB: prints the peak of the process and the seconds
+  bench --merge        a hundred rows merged into 10,000, 100,000 and 1,000,000, and a hundred thousand that
+                       are new beside a plain append of them: times, requests, peaks
   crash-matrix [--entry <name>] [--full] [--json]
                        every durable operation of every entry point crashed, cut off from its answer,
                        late, and paused; --full also crashes the recoveries of every scenario
@@ -80,7 +82,8 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         ["test", "--fast"] => suite::run(&Workspace::open()?, suite::Scope::Fast),
         ["demo"] => demo::run(&Workspace::open()?),
         ["demo", "--branches"] => demo::branches::run(&Workspace::open()?),
-        ["bench", "--memory"] => memory::run(&Workspace::open()?),
+        ["bench", "--memory"] => memory::load(&Workspace::open()?),
+        ["bench", "--merge"] => memory::merges(&Workspace::open()?),
         ["tidy"] => tidy::run(&Workspace::open()?),
         ["model"] => model::run(&Workspace::open()?, model::Shown::Rows),
         ["model", "--json"] => model::run(&Workspace::open()?, model::Shown::Json),
