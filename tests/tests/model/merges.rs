@@ -38,7 +38,6 @@ const ALWAYS: &[&str] = &[
     "fast_forward",
     "diverged",
     "merged a merge",
-    "merged an older commit",
     "merged into several commits of a table",
     "rows changed on both sides",
     "no row changed",
