@@ -7,9 +7,10 @@ use graphwrite_protocol_types::OperationId;
 use graphwrite_substrate::Fault;
 
 use super::matrix::at;
+use super::merges::MERGE_CHAIN;
 use super::mutations::{CASCADE, OVERWRITE};
 use super::scenario::{MIXED_APPEND, Scenario, Stage, TWO_EXISTING_UPSERT, TWO_FIRST_APPEND};
-use crate::judge::{Case, Heard, impatient, judge};
+use crate::judge::{Case, Heard, impatient, judge_on};
 use crate::request::Terms;
 use crate::world::own_process;
 
@@ -36,6 +37,11 @@ async fn a_mutation_that_is_sent_again_after_any_crash_commits_once() {
 #[tokio::test]
 async fn an_overwrite_that_is_sent_again_after_any_crash_commits_once() {
     run(OVERWRITE).await;
+}
+
+#[tokio::test]
+async fn a_merge_by_a_chain_that_is_sent_again_after_any_crash_commits_once() {
+    run(MERGE_CHAIN).await;
 }
 
 const CELLS_AT_ONCE: usize = 8;
@@ -67,7 +73,7 @@ async fn cell(stage: &Stage, k: u64, fault: Fault) {
     assert_eq!(faults.release_late().await, usize::from(fault == Fault::LateDead));
     let case = stage.case();
     let once = Case { before: case.after.clone(), commits: case.commits + 1, ..case };
-    let judged = judge(&store, &once, &Heard::Nothing, &[]).await;
+    let judged = judge_on(&stage.ground, &store, &once, &Heard::Nothing, &[]).await;
     judged.unwrap_or_else(|complaint| panic!("{place}: {complaint:?}"));
 }
 

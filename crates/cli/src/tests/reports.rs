@@ -1,6 +1,7 @@
 //! Every report in every form. A changed snapshot is a changed format, and scripts read formats.
 
 use graphwrite_coordinator::{OperationOutcome, PendingIntents};
+use graphwrite_protocol_types::{CommitId, MergeParents, NativeBranch, Parents, Tip};
 use graphwrite_schema::GraphSchema;
 use insta::assert_snapshot;
 
@@ -35,6 +36,18 @@ fn pending(pending: PendingIntents) -> IntentList {
 fn record() -> IntentRecord {
     let schema = GraphSchema::new(vec![]).unwrap();
     IntentRecord::of(&armed::intent(), &samples::explained(), &schema)
+}
+
+#[test]
+fn the_record_of_a_merge_names_the_commit_that_it_merges() {
+    let mut intent = armed::intent();
+    let (line, commit) = (NativeBranch::main(), CommitId::from_u128(9));
+    let merged = Tip { line, version: 3, commit, generation: 2 };
+    let parents = MergeParents { head: None, merged, number: 1, gained: Vec::new() };
+    intent.lineage.parents = Parents::Merge(Box::new(parents));
+    let schema = GraphSchema::new(vec![]).unwrap();
+    let record = IntentRecord::of(&intent, &samples::explained(), &schema);
+    assert_eq!(record.merges, Some(commit.to_string()));
 }
 
 fn outcome(outcome: OperationOutcome) -> OutcomeReport {

@@ -2,7 +2,7 @@
 //! happened since, except what is known of the owner.
 
 use graphwrite_protocol_types::{
-    Access, Effect, HeadChange, Intent, NextHead, PinSlot, TableHeadToken, TableIdentity,
+    Access, Effect, HeadChange, Intent, NextHead, Parents, PinSlot, TableHeadToken, TableIdentity,
     TableMember,
 };
 use graphwrite_schema::GraphSchema;
@@ -59,6 +59,8 @@ pub(crate) struct IntentRecord {
     pub(crate) base_manifest_version: u64,
     /// The commit that a roll-forward would publish.
     pub(crate) commit_id: String,
+    /// The commit of another branch that it merges; none for any other write.
+    pub(crate) merges: Option<String>,
     pub(crate) message: Option<String>,
     /// Digest of the request's content, in hexadecimal.
     pub(crate) request_digest: String,
@@ -86,6 +88,7 @@ impl IntentRecord {
             effects: effects.map(|(at, effect)| EffectRecord::of(at, effect, &names)).collect(),
             base_manifest_version: intent.manifest.version,
             commit_id: intent.lineage.commit.to_string(),
+            merges: merges(&intent.lineage.parents),
             message: intent.lineage.message.clone(),
             request_digest: text::hex(&intent.request.0),
             read_set: intent.read_set.tables().map(|it| MemberRecord::of(it, &names)).collect(),
@@ -104,6 +107,7 @@ impl IntentRecord {
             ("owner", self.owner.cell()),
             ("base", Cell::number(self.base_manifest_version)),
             ("commit", Cell::text(&self.commit_id)),
+            ("merges", Cell::optional(self.merges.as_ref())),
             ("message", Cell::optional(self.message.as_ref())),
             ("request", Cell::text(&self.request_digest)),
         ]
@@ -175,6 +179,13 @@ impl HeadRecord {
     fn row(&self) -> Vec<Cell> {
         let path = Cell::optional(self.path.as_ref());
         vec![Cell::text(&self.table), Cell::text(&self.head), path]
+    }
+}
+
+fn merges(parents: &Parents) -> Option<String> {
+    match parents {
+        Parents::Merge(merge) => Some(merge.merged.commit.to_string()),
+        Parents::HeadAtPublish | Parents::Exact(_) => None,
     }
 }
 
