@@ -125,8 +125,8 @@ fn merges_of_two_branches_into_one_at_once_are_both_there_once() {
     site.branch("create", "c", &[]).exits(0);
     for round in 0..ROUNDS {
         let (b, c) = (person(&format!("b{round}"), 2), person(&format!("c{round}"), 2));
-        upsert(&site, "b", &[b.clone()]).exits(0);
-        upsert(&site, "c", &[c.clone()]).exits(0);
+        upsert(&site, "b", std::slice::from_ref(&b)).exits(0);
+        upsert(&site, "c", std::slice::from_ref(&c)).exits(0);
         race(
             || persevere(|| merge(&site, "b", "main", &[])),
             || persevere(|| merge(&site, "c", "main", &[])),
