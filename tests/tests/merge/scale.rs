@@ -75,7 +75,7 @@ fn the_merge_of_fifty_rows_takes_the_same_whatever_the_table_holds() {
         assert_eq!((of.requests, of.rows_read), (first.requests, first.rows_read), "{measured:?}");
     }
     let ratio = last.best_ms / first.best_ms;
-    writeln!(std::io::stdout(), "{sizes} rows: {measured:#?}, ratio {ratio:.2}").unwrap();
+    say(&format!("{sizes} rows: {measured:#?}, ratio {ratio:.2}"));
     assert!(ratio < 2.0, "{ratio}: {measured:?}");
 }
 
@@ -87,7 +87,7 @@ fn a_merge_of_new_rows_costs_little_more_than_to_append_them() {
     }
     let measured = elsewhere("a_merge_of_new_rows_costs_little_more_than_to_append_them", "new 0");
     let ratio = measured.best_ms / measured.other_ms;
-    writeln!(std::io::stdout(), "{NEW_ROWS} new rows: {measured:#?}, ratio {ratio:.2}").unwrap();
+    say(&format!("{NEW_ROWS} new rows: {measured:#?}, ratio {ratio:.2}"));
     assert!(ratio < 3.0, "{ratio}: {measured:?}");
 }
 
@@ -104,11 +104,13 @@ fn run<T>(measuring: impl Future<Output = T>) -> T {
 
 fn tell(measured: &Measured) {
     let Measured { best_ms, other_ms, requests, rows_read, peak_mib } = measured;
-    writeln!(
-        std::io::stdout(),
-        "\nmeasured {best_ms} {other_ms} {requests} {rows_read} {peak_mib}"
-    )
-    .unwrap();
+    let figures = format!("measured {best_ms} {other_ms} {requests} {rows_read} {peak_mib}");
+    say(&format!("\n{figures}"));
+}
+
+fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}").unwrap();
 }
 
 fn elsewhere(test: &str, what: &str) -> Measured {
