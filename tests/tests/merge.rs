@@ -7,3 +7,4 @@ mod preconditions;
 mod races;
 mod scale;
 pub(crate) mod scene;
+mod took_over;

@@ -71,7 +71,9 @@ fn unresolved_message(unresolved: &Unresolved) -> String {
 
 fn deleted_message(deleted: &BranchDeleted) -> String {
     let name = &deleted.branch.name;
-    let landed = deleted.landed.map(|commit| format!(", after commit {commit} had landed on it"));
+    let landed = deleted
+        .landed
+        .map(|commit| format!("; commit {commit} landed on it, which nobody reads by its name"));
     format!("branch `{name}` was deleted{}", landed.unwrap_or_default())
 }
 

@@ -11,9 +11,9 @@ use crate::past::PastState;
 use crate::reading::{MANIFEST_PATH, ReadFault, read_state};
 use crate::state::ManifestState;
 
-/// Best common ancestors that a merge is judged by at most. Each one more takes branches that have merged
-/// each other crosswise once more without ever looking at the result.
-pub const MERGE_BASES_MAX: usize = 8;
+/// Best common ancestors that a merge is judged by at most: branches that both sides have taken over, each by
+/// merges of its own.
+pub const MERGE_BASES_MAX: usize = 32;
 
 /// How two commits stand to each other.
 #[derive(Debug)]
@@ -23,9 +23,9 @@ pub enum MergeBases {
     /// The source descends from the target, which is the base.
     FastForward,
     /// Both have commits of their own since these, in descending order of generation. There is at least
-    /// one; several when the two have merged each other crosswise. Not one of them alone may then stand
-    /// for the base, since what another has brought in would be taken for a change: a row is merged
-    /// where every one of them says the same, and is a conflict otherwise.
+    /// one; several when the two have merged each other crosswise, or both have taken over the same
+    /// branches. Not one of them alone may then stand for the base, since what another has brought in would
+    /// be taken for a change: the base is what they come to when they are merged.
     Diverged(Vec<MergeBase>),
     /// They have no commit in common; the base is the graph without rows.
     Unrelated,
@@ -38,6 +38,16 @@ pub struct MergeBase {
     pub tip: Tip,
     /// The graph as it left it.
     pub state: ManifestState,
+    /// The best common ancestors of this base and of all before it, taken together: what it is merged with
+    /// those by. None for the first, and where one is gone or they are too many, so that nobody can say
+    /// what the bases come to; empty where they have nothing in common.
+    pub older: Option<Vec<ManifestState>>,
+}
+
+impl MergeBase {
+    fn first((tip, state): (Tip, ManifestState)) -> Self {
+        Self { tip, state, older: None }
+    }
 }
 
 /// The bases of a merge are not known; nothing was written.
@@ -58,7 +68,9 @@ pub enum BasesError {
         tip: Tip,
     },
     /// More than [`MERGE_BASES_MAX`].
-    #[error("the branches have merged each other crosswise: there are more than {max} bases")]
+    #[error(
+        "the two have more than {max} best common ancestors, as branches that each has taken over by merges of its own"
+    )]
     TooMany {
         /// The limit.
         max: usize,
@@ -102,7 +114,9 @@ impl Answer for BasesError {
                     .into()
             }
             Self::TooMany { .. } => {
-                "the graph is unchanged; merge the branches into a third one, one after the other".into()
+                "the graph is unchanged; merge the branches that both have taken over into one of their own, \
+                 that one into both, and then these"
+                    .into()
             }
             Self::Manifest(error) => error.help(),
         }
@@ -135,19 +149,49 @@ impl Manifest {
         if target.tip.is_none_or(|tip| source.reach.covers(tip)) {
             return Ok(MergeBases::FastForward);
         }
-        let mut search = BaseSearch::between(target.reach, source.reach);
-        let mut bases = Vec::new();
+        let found = self.best_common(target.reach, source.reach).await?;
+        let mut bases: Vec<MergeBase> = found.into_iter().map(MergeBase::first).collect();
+        Box::pin(self.add_older(&mut bases)).await?;
+        Ok(if bases.is_empty() { MergeBases::Unrelated } else { MergeBases::Diverged(bases) })
+    }
+
+    async fn best_common(
+        &self,
+        one: &Reach,
+        other: &Reach,
+    ) -> Result<Vec<(Tip, ManifestState)>, BasesError> {
+        let mut search = BaseSearch::between(one, other);
+        let mut found = Vec::new();
         while let Some(tip) = search.next_found() {
-            if bases.len() == MERGE_BASES_MAX {
+            if found.len() == MERGE_BASES_MAX {
                 return Err(BasesError::TooMany { max: MERGE_BASES_MAX });
             }
             let state = self.base_at(&tip).await?;
             if search.is_open() {
                 search.exclude(&state.head_reach().await?);
             }
-            bases.push(MergeBase { tip, state });
+            found.push((tip, state));
         }
-        Ok(if bases.is_empty() { MergeBases::Unrelated } else { MergeBases::Diverged(bases) })
+        Ok(found)
+    }
+
+    /// Says of every base but the first by what it is merged with those before it.
+    async fn add_older(&self, bases: &mut [MergeBase]) -> Result<(), BasesError> {
+        let [first, others @ ..] = bases else { return Ok(()) };
+        if others.is_empty() {
+            return Ok(());
+        }
+        let mut before = first.state.head_reach().await?;
+        for base in others {
+            let reach = base.state.head_reach().await?;
+            base.older = match self.best_common(&before, &reach).await {
+                Ok(older) => Some(older.into_iter().map(|(_, state)| state).collect()),
+                Err(BasesError::Manifest(error)) => return Err(error.into()),
+                Err(_) => None,
+            };
+            reach.tips().for_each(|tip| before.add(tip.clone()));
+        }
+        Ok(())
     }
 
     async fn base_at(&self, tip: &Tip) -> Result<ManifestState, BasesError> {

@@ -35,6 +35,9 @@ pub struct MergeInput<'a> {
     pub source: &'a BaseView,
     /// The graph as each base left it. Without a base all rows of the source are new.
     pub bases: &'a [BaseView],
+    /// For each base but the first: the graph as each of the best common ancestors left it of that base and of
+    /// all before it, taken together; nothing where they are not known.
+    pub older: &'a [Option<Vec<BaseView>>],
     /// The graph as the target has it.
     pub target: &'a BaseView,
     /// How it is done.
@@ -193,7 +196,9 @@ impl<'a> Sides<'a> {
 
     fn heads(&self, def: &TypeDef) -> impl Iterator<Item = &'a LiveHead> + use<'a> {
         let identity = def.identity;
+        let older = self.input.older.iter().flatten().flatten();
         let views = [self.target, self.input.source].into_iter().chain(self.input.bases);
+        let views = views.chain(older);
         views.filter_map(move |view| view.head(identity).live())
     }
 
@@ -201,6 +206,12 @@ impl<'a> Sides<'a> {
         let of = |view: &BaseView| view.head(def.identity).live().and_then(|head| opened.get(head));
         MergeTables {
             bases: self.input.bases.iter().map(of).collect(),
+            older: self
+                .input
+                .older
+                .iter()
+                .map(|older| older.as_ref().map(|older| older.iter().map(of).collect()))
+                .collect(),
             source: of(self.input.source),
             target: of(self.target),
         }

@@ -36,6 +36,8 @@ pub(super) struct Candidates {
     pub(super) source: Vec<Picked>,
     pub(super) target: Vec<Picked>,
     pub(super) bases: Vec<Vec<Picked>>,
+    /// Of the versions that bases are merged with each other by: those that decide where bases differ.
+    pub(super) older: Vec<Vec<Picked>>,
     /// Rows of the target that the first base has at the same place of the same file, and that are picked in
     /// both: they are read once, and are not among those picked in the target.
     pub(super) kept: Kept,
@@ -51,11 +53,17 @@ type ByFiles = BTreeMap<Vec<String>, FragmentPlace>;
 
 impl Candidates {
     /// All rows of all sides.
-    pub(super) fn all(source: Side<'_>, target: Side<'_>, bases: &[Side<'_>]) -> Found<Self> {
+    pub(super) fn all(
+        source: Side<'_>,
+        target: Side<'_>,
+        bases: &[Side<'_>],
+        older: &[Side<'_>],
+    ) -> Found<Self> {
         Ok(Self {
             source: all_of(source)?,
             target: all_of(target)?,
             bases: bases.iter().map(|base| all_of(*base)).collect::<Result<_, _>>()?,
+            older: older.iter().map(|of| all_of(*of)).collect::<Result<_, _>>()?,
             kept: Kept::default(),
             shared: 0,
         })
@@ -66,12 +74,13 @@ impl Candidates {
         source: Side<'_>,
         target: Side<'_>,
         bases: &[Side<'_>],
+        older: &[Side<'_>],
     ) -> Found<Self> {
         let compared: Option<Vec<&TableHandle>> =
             std::iter::once(&source).chain(bases).copied().collect();
         let Some(compared) = compared.filter(|compared| compared.len() > 1) else {
             let is_unchanged = source.is_none() && bases.iter().all(Option::is_none);
-            return Self::all(source, target.filter(|_| !is_unchanged), bases);
+            return Self::all(source, target.filter(|_| !is_unchanged), bases, older);
         };
         let places = compared.iter().map(|table| by_files(table)).collect::<Found<Vec<_>>>()?;
         let common = Common::of(&compared, &places).await?;
@@ -88,8 +97,15 @@ impl Candidates {
                 kept = Kept::out_of(&mut of_target, first, (&by_files(target)?, &places[1]));
             }
         }
+        let mut of_older = Vec::new();
+        for table in older {
+            of_older.push(match table.filter(|_| !is_unchanged) {
+                Some(table) => common.picks(table).await?,
+                None => Vec::new(),
+            });
+        }
         let shared = common.0.len() as u64;
-        Ok(Self { source, target: of_target, bases: picked, kept, shared })
+        Ok(Self { source, target: of_target, bases: picked, older: of_older, kept, shared })
     }
 }
 

@@ -57,6 +57,9 @@ pub struct Discovery {
 pub struct MergeTables<'a> {
     /// That of each base. Without a base all rows of the source are new.
     pub bases: Vec<Option<&'a TableHandle>>,
+    /// For each base but the first: those by which it is merged with the bases before it, to say what all of
+    /// them come to. Nothing where that cannot be said; none of them where they have nothing in common.
+    pub older: Vec<Option<Vec<Option<&'a TableHandle>>>>,
     /// That of the commit which is merged.
     pub source: Option<&'a TableHandle>,
     /// That of the head into which it is merged.
@@ -76,24 +79,25 @@ pub async fn merge_table(
 ) -> Result<MergedTable, MergeError> {
     let diverges = || MergeError::SchemaDiverges { table: def.name.clone() };
     let columns = graph.arrow_schema(def.identity).ok_or_else(diverges)?;
-    let MergeTables { bases, source, target } = tables;
-    let handles = bases.iter().chain([source, target]).flatten();
+    let MergeTables { bases, source, target, .. } = tables;
+    let (older, older_of) = older_of(tables);
+    let handles = bases.iter().chain([source, target]).chain(&older).flatten();
     if handles.into_iter().any(|table| !has_columns(table, &columns)) {
         return Err(diverges());
     }
     let candidates = if options.ordered {
-        Candidates::all(*source, *target, bases)?
+        Candidates::all(*source, *target, bases, &older)?
     } else {
-        Box::pin(Candidates::find(*source, *target, bases)).await?
+        Box::pin(Candidates::find(*source, *target, bases, &older)).await?
     };
     let gathered = || Gathered::new(graph, def, &columns, options);
-    let mut reader = Reader::new(def, &columns, bases.len() + 2, options);
+    let mut reader = Reader::new(def, &columns, bases.len() + older.len() + 2, options);
     let mut fresh = reader.fresh(&candidates, gathered)?;
-    let mut sides = Box::pin(reader.sides(tables, &candidates, fresh.as_mut())).await?;
+    let mut sides = Box::pin(reader.sides((tables, &older), &candidates, fresh.as_mut())).await?;
     if fresh.as_mut().is_some_and(Fresh::may_repeat) {
         // In order it is met, if it is one.
         (fresh, reader.rows_read) = (None, 0);
-        sides = Box::pin(reader.sides(tables, &candidates, None)).await?;
+        sides = Box::pin(reader.sides((tables, &older), &candidates, None)).await?;
     }
     let discovery = Discovery {
         route: if candidates.shared > 0 { MergeRoute::Provenance } else { MergeRoute::Ordered },
@@ -101,10 +105,35 @@ pub async fn merge_table(
         rows_read: reader.rows_read,
     };
     let mut merge = TableMerge::new(graph, def, SchemaRef::clone(&columns), sides, options)?;
+    merge = merge.with_older(older_of);
     if let Some(fresh) = fresh {
         merge = merge.beside(fresh);
     }
     merge.run(discovery)
+}
+
+/// For each base but the first, which of the older versions it is merged with those before it by.
+pub(super) type OlderOf = Vec<Option<Vec<usize>>>;
+
+/// The older versions, each once: most bases have the same.
+fn older_of<'a>(tables: &MergeTables<'a>) -> (Vec<Side<'a>>, OlderOf) {
+    let mut distinct: Vec<Side<'a>> = Vec::new();
+    let is_one = |one: Side<'_>, other: Side<'_>| match (one, other) {
+        (Some(one), Some(other)) => std::ptr::eq(one, other),
+        (None, None) => true,
+        _ => false,
+    };
+    let mut number = |of: &Side<'a>| {
+        let known = distinct.iter().position(|known| is_one(*known, *of));
+        known.unwrap_or_else(|| {
+            distinct.push(*of);
+            distinct.len() - 1
+        })
+    };
+    let of = tables.older.iter();
+    let of = of.map(|older| older.as_ref().map(|older| older.iter().map(&mut number).collect()));
+    let of = of.collect();
+    (distinct, of)
 }
 
 /// By name and type; a file does not say which property a column is.
@@ -154,7 +183,7 @@ impl<'a> Reader<'a> {
     /// that is read last, and the new ones are not among its rows.
     async fn sides(
         &mut self,
-        tables: &MergeTables<'_>,
+        (tables, older): (&MergeTables<'_>, &[Side<'_>]),
         candidates: &Candidates,
         mut fresh: Option<&mut Fresh>,
     ) -> Result<Sides, MergeError> {
@@ -179,6 +208,12 @@ impl<'a> Reader<'a> {
         let is_ordered = self.options.ordered;
         let asked = if is_ordered { None } else { self.keys.filter(self.key)? };
         let asked = asked.filter(|_| fresh.is_none());
+        let mut of_older = Vec::new();
+        for (table, picked) in older.iter().zip(&candidates.older) {
+            let mut rows = self.sorter()?;
+            self.rows(*table, picked, asked.clone(), |batch| rows.push(batch)).await?;
+            of_older.push(rows.finish()?);
+        }
         let read = self.rows(tables.target, &candidates.target, asked, |batch| {
             fresh.as_mut().map_or(Ok(()), |fresh| fresh.know(&batch))?;
             target.push(batch)
@@ -190,7 +225,7 @@ impl<'a> Reader<'a> {
             });
             read.await?;
         }
-        Ok(Sides { bases, source: source.finish()?, target: target.finish()? })
+        Ok(Sides { bases, older: of_older, source: source.finish()?, target: target.finish()? })
     }
 
     fn sorter(&self) -> Result<RowSorter, RowsError> {

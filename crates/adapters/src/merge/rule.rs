@@ -75,12 +75,36 @@ pub enum RowFate {
     Conflict(ConflictKind),
 }
 
+/// What several bases come to at one key: each is merged in turn with those before it, by the versions that
+/// both descend from, `older`, one entry for each base but the first. Nothing where they contradict each
+/// other, or where it is not known by what they are merged.
+pub(super) fn come_to<V: PartialEq + Clone>(
+    bases: &[Option<V>],
+    older: &[Option<Vec<Option<V>>>],
+) -> Option<Option<V>> {
+    let (mut all, others) = bases.split_first()?;
+    for (number, base) in others.iter().enumerate() {
+        if base == all {
+            continue;
+        }
+        let nothing = vec![None];
+        let older = older.get(number)?.as_ref()?;
+        let older = if older.is_empty() { &nothing } else { older };
+        if older.iter().all(|older| older == all) {
+            all = base;
+        } else if !older.iter().all(|older| older == base) {
+            return None;
+        }
+    }
+    Some(all.clone())
+}
+
 /// What becomes of a key that has the row `source` in the source, `target` in the target, and one of
 /// `bases` in each base. A merge without a base has the graph without rows as its only one.
 ///
 /// Where there are several bases, none of them alone can stand for what both sides have in common: what
-/// another one has brought in would be taken for a change. So each of them must say the same; what they
-/// do not agree on is a conflict.
+/// another one has brought in would be taken for a change. What they come to stands for them all; where nobody
+/// can say that, each of them must say the same, and what they do not agree on is a conflict.
 pub fn judge<V: PartialEq>(bases: &[Option<V>], source: Option<&V>, target: Option<&V>) -> RowFate {
     if source == target {
         return RowFate::Same;

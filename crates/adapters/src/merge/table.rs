@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use arrow_row::Row;
 use arrow_schema::{ArrowError, SchemaRef};
 use graphwrite_protocol_types::Answer;
 use graphwrite_schema::{GraphSchema, TypeDef};
@@ -11,10 +12,10 @@ use thiserror::Error;
 
 use super::conflict::{RowConflict, RowConflicts};
 use super::cursor::{Cursor, Layout, SortedRows};
-use super::discovery::Discovery;
+use super::discovery::{Discovery, OlderOf};
 use super::fresh::Fresh;
 use super::gather::{Gathered, Offsets};
-use super::rule::{ConflictKind, MergeStrategy, RowFate, judge};
+use super::rule::{ConflictKind, MergeStrategy, RowFate, come_to, judge};
 use crate::change::Changes;
 use crate::input::{Place, RowsError, TableInput, identity_column, row_key_text};
 
@@ -216,6 +217,7 @@ impl MergedTable {
 /// Everything that is compared.
 pub(super) struct Sides {
     pub(super) bases: Vec<SortedRows>,
+    pub(super) older: Vec<SortedRows>,
     pub(super) source: SortedRows,
     pub(super) target: SortedRows,
 }
@@ -227,10 +229,17 @@ pub(super) struct TableMerge<'a> {
     layout: Layout,
     /// The source, the target, then the bases.
     cursors: Vec<Cursor>,
+    /// What bases are merged with each other by. These follow the others: a key that only they have is met by
+    /// nobody.
+    older: Vec<Cursor>,
+    older_of: OlderOf,
     counts: MergeCounts,
     conflicts: RowConflicts,
     gathered: Gathered,
 }
+
+/// The row of a side, by its values where they were opened.
+type Value<'r> = Option<Option<Row<'r>>>;
 
 const SOURCE: usize = 0;
 const TARGET: usize = 1;
@@ -246,11 +255,27 @@ impl<'a> TableMerge<'a> {
     ) -> Result<Self, MergeError> {
         let layout = Layout::new(SchemaRef::clone(&schema), identity_column(def))?;
         let rows = [sides.source, sides.target].into_iter().chain(sides.bases);
-        let cursors =
-            rows.map(|rows| Cursor::open(rows, &layout)).collect::<Result<Vec<_>, _>>()?;
+        let open = |rows| Cursor::open(rows, &layout);
+        let cursors = rows.map(open).collect::<Result<Vec<_>, _>>()?;
+        let older = sides.older.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let gathered = Gathered::new(graph, def, &schema, options);
         let (counts, conflicts) = Default::default();
-        Ok(Self { def, options, layout, cursors, counts, conflicts, gathered })
+        Ok(Self {
+            def,
+            options,
+            layout,
+            cursors,
+            older,
+            older_of: Vec::new(),
+            counts,
+            conflicts,
+            gathered,
+        })
+    }
+
+    /// With what says of several bases what they come to.
+    pub(super) fn with_older(self, older_of: OlderOf) -> Self {
+        Self { older_of, ..self }
     }
 
     /// Beside rows that were found to be new.
@@ -288,11 +313,15 @@ impl<'a> TableMerge<'a> {
                 cursor.open_values(&self.layout)?;
             }
         }
+        let with_older = self.follow(present)?;
         let values = self.cursors.iter().zip(present);
         let values = values.map(|(cursor, present)| present.then(|| cursor.values()));
         let values: Vec<_> = values.collect();
         let (source, target, bases) = (&values[SOURCE], &values[TARGET], &values[TARGET + 1..]);
-        let fate = judge(bases, source.as_ref(), target.as_ref());
+        let fate = match self.come_to(bases, &with_older) {
+            Some(base) => judge(&[base], source.as_ref(), target.as_ref()),
+            None => judge(bases, source.as_ref(), target.as_ref()),
+        };
         let is_changed = match bases {
             [] => target.is_some(),
             bases => bases.iter().any(|base| base != target),
@@ -304,6 +333,41 @@ impl<'a> TableMerge<'a> {
             RowFate::Conflict(kind) => self.conflict(kind, present)?,
         }
         Ok(())
+    }
+
+    /// Brings the older versions to the key at hand, and says which of them have a row of it.
+    fn follow(&mut self, present: &[bool]) -> Result<Vec<bool>, MergeError> {
+        let Self { cursors, older, layout, .. } = self;
+        let at = present.iter().position(|is_present| *is_present);
+        let Some(key) = at.and_then(|at| cursors[at].key()) else { return Ok(Vec::new()) };
+        let mut met = Vec::new();
+        for cursor in older {
+            while cursor.key().is_some_and(|behind| behind < key) {
+                cursor.advance(layout)?;
+            }
+            met.push(cursor.key() == Some(key));
+            if met.ends_with(&[true]) {
+                cursor.open_values(layout)?;
+            }
+        }
+        Ok(met)
+    }
+
+    /// What several bases come to at the key at hand.
+    fn come_to<'r>(&'r self, bases: &[Value<'r>], with_older: &[bool]) -> Option<Value<'r>> {
+        if bases.len() < 2 || bases.iter().all(|base| *base == bases[0]) {
+            return bases.first().cloned();
+        }
+        let values: Vec<Value<'r>> = self
+            .older
+            .iter()
+            .zip(with_older)
+            .map(|(cursor, is_met)| is_met.then(|| cursor.values()))
+            .collect();
+        let of = |numbers: &Vec<usize>| numbers.iter().map(|at| values[*at]).collect();
+        let older: Vec<Option<Vec<Value<'r>>>> =
+            self.older_of.iter().map(|numbers| numbers.as_ref().map(of)).collect();
+        come_to(bases, &older)
     }
 
     fn take(&mut self, present: &[bool]) {

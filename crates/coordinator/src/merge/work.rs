@@ -7,7 +7,7 @@ use graphwrite_adapters::{
     CommitBounds, Discovery, MergeAdapter, MergeInput, MergeOptions, MergeReview, MergeRoute,
     PrepareContext, WritePlan,
 };
-use graphwrite_manifest::{ManifestState, MergeBases, PastState};
+use graphwrite_manifest::{ManifestState, MergeBase, MergeBases, PastState};
 use graphwrite_protocol_types::{
     AttemptId, BaseView, Conflict, Defect, ReadSet, RequestDigest, WriteOutcome,
 };
@@ -40,6 +40,21 @@ pub(crate) struct MergeWork {
 struct Compared {
     relation: MergeRelation,
     bases: Vec<ManifestState>,
+    /// What each base but the first is merged with those before it by.
+    older: Vec<Option<Vec<BaseView>>>,
+}
+
+impl Compared {
+    fn apart(bases: Vec<MergeBase>) -> Self {
+        let (mut states, mut older) = (Vec::new(), Vec::new());
+        for (number, base) in (0..).zip(bases) {
+            if number > 0 {
+                older.push(base.older.map(|older| views(&older)));
+            }
+            states.push(base.state);
+        }
+        Self { relation: MergeRelation::Diverged, bases: states, older }
+    }
 }
 
 impl MergeWork {
@@ -113,7 +128,7 @@ impl MergeWork {
         context: &PrepareContext<'_>,
     ) -> Result<WritePlan, WriteErrorKind> {
         let captured = &self.captured(core).await?;
-        let Compared { relation, bases } = compare(core, captured, target).await?;
+        let Compared { relation, bases, older } = compare(core, captured, target).await?;
         let (
             MergeRelation::FastForward | MergeRelation::Diverged | MergeRelation::Unrelated,
             Some(tip),
@@ -129,7 +144,7 @@ impl MergeWork {
         let parents = captured.parents(tip.clone(), target).await?;
         let views = views(&bases);
         let before = Box::pin(self.compared_before(core, target)).await;
-        let input = self.input(captured, before.as_ref().unwrap_or(target), &views);
+        let input = self.input(captured, before.as_ref().unwrap_or(target), (&views, &older));
         let prepared = Box::pin(MergeAdapter.prepare(context, &input, parents)).await;
         let (plan, review) = prepared.map_err(WriteErrorKind::Prepare)?;
         let report = self.report(captured, target, relation, &bases, review);
@@ -143,12 +158,12 @@ impl MergeWork {
             core.unless_deleted(async { Ok::<_, ReadError>(core.manifest.state().await?) });
         let target = target.await?;
         let captured = &self.captured(core).await?;
-        let Compared { relation, bases } = compare(core, captured, &target).await?;
+        let Compared { relation, bases, older } = compare(core, captured, &target).await?;
         if relation == MergeRelation::Contained {
             return Ok(self.report(captured, &target, relation, &bases, MergeReview::default()));
         }
         let (schema, views) = (schema_of(&target)?, views(&bases));
-        let input = self.input(captured, &target, &views);
+        let input = self.input(captured, &target, (&views, &older));
         let classifying = MergeAdapter.classify(&core.store, &schema, &input);
         let classified = Box::pin(classifying).await.map_err(WriteErrorKind::Prepare)?;
         Ok(self.report(captured, &target, relation, &bases, classified.review))
@@ -158,10 +173,11 @@ impl MergeWork {
         &'a self,
         captured: &'a Captured,
         target: &'a ManifestState,
-        bases: &'a [BaseView],
+        (bases, older): (&'a [BaseView], &'a [Option<Vec<BaseView>>]),
     ) -> MergeInput<'a> {
+        let (request, options) = (self.digest(), &self.options);
         let (source, target) = (captured.state().base(), target.base());
-        MergeInput { request: self.digest(), source, bases, target, options: &self.options }
+        MergeInput { request, source, bases, older, target, options }
     }
 
     fn tell(&self, attempt: AttemptId, report: MergeReport) {
@@ -213,12 +229,10 @@ async fn compare(
     let (relation, bases) = match captured.bases(core, target).await? {
         MergeBases::Contained => (MergeRelation::Contained, Vec::new()),
         MergeBases::FastForward => (MergeRelation::FastForward, vec![target.clone()]),
-        MergeBases::Diverged(bases) => {
-            (MergeRelation::Diverged, bases.into_iter().map(|base| base.state).collect())
-        }
+        MergeBases::Diverged(bases) => return Ok(Compared::apart(bases)),
         MergeBases::Unrelated => (MergeRelation::Unrelated, Vec::new()),
     };
-    Ok(Compared { relation, bases })
+    Ok(Compared { relation, bases, older: Vec::new() })
 }
 
 fn views(bases: &[ManifestState]) -> Vec<BaseView> {

@@ -1,5 +1,6 @@
 //! The graph of all commits, and what two of them have in common, found by walking it.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphwrite_protocol_types::{CommitId, OperationId};
@@ -64,8 +65,43 @@ impl Dag {
 
     /// The common ancestors that no other common ancestor descends from.
     pub(super) fn best_common(&self, one: CommitId, other: CommitId) -> BTreeSet<CommitId> {
-        let (one, other) = (self.ancestors(Some(one)), self.ancestors(Some(other)));
-        let common: BTreeSet<CommitId> = one.intersection(&other).copied().collect();
+        self.best_in_both(&self.ancestors(Some(one)), &self.ancestors(Some(other)))
+    }
+
+    /// Bases in the order in which they are merged with each other, each but the first with the rows of those
+    /// that it has in common with what the ones before it come to.
+    pub(super) fn in_turn(&self, bases: &BTreeSet<CommitId>) -> Vec<(State, Vec<State>)> {
+        let mut bases: Vec<CommitId> = bases.iter().copied().collect();
+        let mut known = BTreeMap::new();
+        bases.sort_by_key(|id| (Reverse(self.generation(*id, &mut known)), *id));
+        let mut before = BTreeSet::new();
+        let in_turn = bases.into_iter().map(|id| {
+            let own = self.ancestors(Some(id));
+            let older = self.best_in_both(&before, &own);
+            before.extend(own);
+            let older = older.iter().map(|id| self.get(*id).state.clone());
+            (self.get(id).state.clone(), older.collect())
+        });
+        in_turn.collect()
+    }
+
+    /// Commits on the longest way to a first one.
+    fn generation(&self, id: CommitId, known: &mut BTreeMap<CommitId, usize>) -> usize {
+        if let Some(known) = known.get(&id) {
+            return *known;
+        }
+        let parents = self.get(id).parents().into_iter();
+        let generation = 1 + parents.map(|of| self.generation(of, known)).max().unwrap_or(0);
+        known.insert(id, generation);
+        generation
+    }
+
+    fn best_in_both(
+        &self,
+        one: &BTreeSet<CommitId>,
+        other: &BTreeSet<CommitId>,
+    ) -> BTreeSet<CommitId> {
+        let common: BTreeSet<CommitId> = one.intersection(other).copied().collect();
         let is_older = |id: &CommitId| {
             common
                 .iter()

@@ -20,7 +20,7 @@ use crate::model::steps::Fate;
 use graphwrite_coordinator::{BranchFrom, SystemEnv};
 
 /// The best common ancestors that a merge takes at most.
-const BASES_MAX: usize = 8;
+const BASES_MAX: usize = 32;
 
 /// What the model says of a merge.
 #[derive(Debug)]
@@ -142,7 +142,7 @@ impl Machine {
             (Some(_), None) => (MergeRelation::FastForward, BTreeSet::new()),
             _ => (MergeRelation::Contained, BTreeSet::new()),
         };
-        let states: Vec<_> = bases.iter().map(|base| self.dag.get(*base).state.clone()).collect();
+        let states = self.dag.in_turn(&bases);
         let (of_source, of_target) = (self.dag.state(source), self.dag.state(target));
         let merged = match relation {
             MergeRelation::Contained => Merged { after: of_target, ..Merged::default() },

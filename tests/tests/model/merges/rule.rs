@@ -50,6 +50,26 @@ fn by_one_base(base: Side<'_>, source: Side<'_>, target: Side<'_>) -> Fate {
     }
 }
 
+/// What bases come to when each is merged with those before it. Where that contradicts itself every one of them
+/// stands for itself.
+fn in_turn<'a>(bases: &[(Side<'a>, Vec<Side<'a>>)]) -> Vec<Side<'a>> {
+    let mut all = bases[0].0;
+    for (base, older) in &bases[1..] {
+        let older = if older.is_empty() { &vec![None] } else { older };
+        let fates: Vec<Fate> = older.iter().map(|older| by_one_base(*older, *base, all)).collect();
+        all = match fates[0] {
+            _ if *base == all => all,
+            fate if fates.iter().any(|other| *other != fate) => {
+                return bases.iter().map(|(base, _)| *base).collect();
+            }
+            Fate::Stays => all,
+            Fate::Taken => *base,
+            Fate::Contradicts => return bases.iter().map(|(base, _)| *base).collect(),
+        };
+    }
+    vec![all]
+}
+
 /// Every base must give the same result.
 fn fate(bases: &[Side<'_>], source: Side<'_>, target: Side<'_>) -> Fate {
     if source == target {
@@ -72,20 +92,26 @@ fn kind(bases: &[Side<'_>], source: Side<'_>, target: Side<'_>) -> &'static str 
 /// Merges `source` into `target`. Without bases both are compared with the graph without rows.
 pub(super) fn merged(
     schema: &Schema,
-    bases: &[State],
+    bases: &[(State, Vec<State>)],
     source: &State,
     target: &State,
     strategy: MergeStrategy,
 ) -> Merged {
-    let nothing = [State::default()];
+    let nothing = [(State::default(), Vec::new())];
     let bases = if bases.is_empty() { &nothing } else { bases };
     let mut merged = Merged { after: target.clone(), ..Merged::default() };
     for table in schema.tables {
-        let states = bases.iter().chain([source, target]);
+        let states = bases.iter().map(|(base, _)| base).chain([source, target]);
         let keys: BTreeSet<&Key> =
             states.flat_map(|state| state.rows(table.name)).map(|(key, _)| key).collect();
         for key in keys {
-            let bases: Vec<_> = bases.iter().map(|base| base.get(table, key)).collect();
+            let bases: Vec<_> = bases
+                .iter()
+                .map(|(base, older)| {
+                    let older: Vec<_> = older.iter().map(|older| older.get(table, key)).collect();
+                    (base.get(table, key), older)
+                })
+                .collect();
             let (source, target) = (source.get(table, key), target.get(table, key));
             merged.key(table, key, &bases, source, target, strategy);
         }
@@ -98,15 +124,16 @@ impl Merged {
         &mut self,
         table: &'static Table,
         key: &Key,
-        bases: &[Side<'_>],
+        bases: &[(Side<'_>, Vec<Side<'_>>)],
         source: Side<'_>,
         target: Side<'_>,
         strategy: MergeStrategy,
     ) {
+        let (each, bases) = (bases, &*in_turn(bases));
         let counted = self.tables.entry(table.name).or_default();
         let is_taken = match fate(bases, source, target) {
             Fate::Stays => {
-                let both_changed = source == target && bases.iter().any(|base| *base != target);
+                let both_changed = source == target && each.iter().any(|(base, _)| *base != target);
                 counted.converged += u64::from(both_changed);
                 false
             }

@@ -84,7 +84,7 @@ impl Sides {
             let head = tables.head(&source).await;
             of_source.heads.insert(head.identity, TableHeadToken::Live(Box::new(head)));
             let (source, target) = (Some(&source), target.as_ref());
-            let sides = MergeTables { bases: vec![base], source, target };
+            let sides = MergeTables { bases: vec![base], older: Vec::new(), source, target };
             let options = with(self.strategy);
             let table = merge_table(schema, tables.table.def(), &sides, &options).await.unwrap();
             let is_in_conflict = table.conflicts().counts().total() > 0;

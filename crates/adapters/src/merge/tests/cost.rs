@@ -129,8 +129,12 @@ async fn cost_of(rows: u32) -> (u64, RequestCounts) {
     counter.take();
     let (mut merged, mut rows_read) = (Vec::new(), 0);
     for Sides { tables, base, source, target } in &sides {
-        let sides =
-            MergeTables { bases: vec![Some(base)], source: Some(source), target: Some(target) };
+        let sides = MergeTables {
+            bases: vec![Some(base)],
+            older: Vec::new(),
+            source: Some(source),
+            target: Some(target),
+        };
         let table = merge_table(schema, tables.table.def(), &sides, &MergeOptions::default()).await;
         let table = table.unwrap();
         assert_eq!((table.counts().rewritten, table.conflicts().counts().total()), (50, 0));

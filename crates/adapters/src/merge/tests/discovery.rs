@@ -92,7 +92,12 @@ impl Case<'_> {
     async fn merge(&self, options: &MergeOptions) -> MergedTable {
         let Self { tables, bases, source, target } = self;
         let table = &tables.table;
-        let sides = MergeTables { bases: bases.clone(), source: *source, target: *target };
+        let sides = MergeTables {
+            bases: bases.clone(),
+            older: Vec::new(),
+            source: *source,
+            target: *target,
+        };
         merge_table(&table.schema.schema, table.def(), &sides, options).await.unwrap()
     }
 
@@ -268,7 +273,12 @@ async fn tables_with_other_columns_are_refused() {
     let (mut people, mut places) = (Tables::new("Person"), Tables::new("Firm"));
     let one = people.create(&[node("a", 1)]).await;
     let other = places.create(&[r#"{"type":"Firm","data":{"slug":"a"}}"#.to_owned()]).await;
-    let tables = MergeTables { bases: vec![Some(&one)], source: Some(&other), target: Some(&one) };
+    let tables = MergeTables {
+        bases: vec![Some(&one)],
+        older: Vec::new(),
+        source: Some(&other),
+        target: Some(&one),
+    };
     let (graph, def) = (&people.table.schema.schema, people.table.def());
     let refused = merge_table(graph, def, &tables, &MergeOptions::default()).await;
     assert!(matches!(refused, Err(MergeError::SchemaDiverges { .. })), "{refused:?}");

@@ -203,6 +203,7 @@ impl Graph {
             }
             let sides = MergeTables {
                 bases: vec![Some(base)],
+                older: Vec::new(),
                 source: Some(source),
                 target: Some(&of_target),
             };

@@ -57,8 +57,12 @@ impl Graph {
 
     async fn merge(&self, options: MergeOptions) -> Result<MergedTable, MergeError> {
         let Self { tables, base, source, target } = self;
-        let sides =
-            MergeTables { bases: vec![Some(base)], source: Some(source), target: Some(target) };
+        let sides = MergeTables {
+            bases: vec![Some(base)],
+            older: Vec::new(),
+            source: Some(source),
+            target: Some(target),
+        };
         let (graph, def) = (&tables.table.schema.schema, tables.table.def());
         merge_table(graph, def, &sides, &options).await
     }

@@ -31,8 +31,12 @@ fn rows_beyond_the_memory_are_merged_to_the_same() {
         let parts: Vec<_> = keys.chunks(500).map(|keys| part(keys).unwrap()).collect();
         table.sorted(&parts, 200 << 10)
     };
-    let sides =
-        Sides { bases: vec![sorted(&base)], source: sorted(&source), target: sorted(&target) };
+    let sides = Sides {
+        bases: vec![sorted(&base)],
+        older: Vec::new(),
+        source: sorted(&source),
+        target: sorted(&target),
+    };
     let (graph, def) = (&table.schema.schema, table.def());
     let merge = TableMerge::new(graph, def, table.columns(), sides, &little).unwrap();
     let in_little = merge.run(Discovery::default()).unwrap();

@@ -66,14 +66,28 @@ impl Table {
         target: &RecordBatch,
         options: &MergeOptions,
     ) -> Result<MergedTable, MergeError> {
+        self.merge_by((bases, None), source, target, options)
+    }
+
+    /// With what two bases are merged with each other by.
+    pub(super) fn merge_by(
+        &self,
+        (bases, older): (&[RecordBatch], Option<&RecordBatch>),
+        source: &RecordBatch,
+        target: &RecordBatch,
+        options: &MergeOptions,
+    ) -> Result<MergedTable, MergeError> {
         let side = |rows: &RecordBatch| self.sorted(std::slice::from_ref(rows), 1 << 20);
         let sides = Sides {
             bases: bases.iter().map(side).collect(),
+            older: older.map(side).into_iter().collect(),
             source: side(source),
             target: side(target),
         };
         let (graph, def) = (&self.schema.schema, self.def());
-        TableMerge::new(graph, def, self.columns(), sides, options)?.run(Discovery::default())
+        let merge = TableMerge::new(graph, def, self.columns(), sides, options)?;
+        let older_of = vec![older.map(|_| vec![0])];
+        merge.with_older(older_of).run(Discovery::default())
     }
 
     /// The lines of rows.

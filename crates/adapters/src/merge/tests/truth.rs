@@ -26,6 +26,8 @@ const SIDES: [State; 4] = [None, Some(Original), Some(A), Some(B)];
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Cell {
     bases: Vec<State>,
+    /// In what two bases are merged with each other by, where it is known.
+    older: Option<State>,
     source: State,
     target: State,
 }
@@ -33,16 +35,28 @@ struct Cell {
 /// What must come of it: the row that the target has afterwards, or how the sides contradict each other.
 /// Written from the meaning of a change, not from the rule.
 fn expected(cell: &Cell) -> Result<State, ConflictKind> {
+    let bases = bases(cell);
     let results: BTreeSet<Result<State, ()>> =
-        cell.bases.iter().map(|base| of_one_base(*base, cell.source, cell.target)).collect();
+        bases.iter().map(|base| of_one_base(*base, cell.source, cell.target)).collect();
     match results.into_iter().collect::<Vec<_>>().as_slice() {
         [Ok(result)] => Ok(*result),
         _ => Err(match (cell.source, cell.target) {
             (None, Some(_)) => ConflictKind::DeletedBySource,
             (Some(_), None) => ConflictKind::DeletedByTarget,
-            _ if cell.bases.iter().any(Option::is_some) => ConflictKind::DivergentUpdate,
+            _ if bases.iter().any(Option::is_some) => ConflictKind::DivergentUpdate,
             _ => ConflictKind::DivergentInsert,
         }),
+    }
+}
+
+/// What two bases come to when they are merged stands for both, unless they contradict each other.
+fn bases(cell: &Cell) -> Vec<State> {
+    match (cell.bases.as_slice(), cell.older) {
+        ([one, other], Some(older)) => match of_one_base(older, *one, *other) {
+            Ok(both) => vec![both],
+            Err(()) => cell.bases.clone(),
+        },
+        _ => cell.bases.clone(),
     }
 }
 
@@ -65,12 +79,12 @@ fn after(cell: &Cell, strategy: MergeStrategy) -> State {
     }
 }
 
-fn cells(bases: &[Vec<State>]) -> Vec<Cell> {
+fn cells(bases: &[Vec<State>], older: Option<State>) -> Vec<Cell> {
     let mut cells = Vec::new();
     for bases in bases {
         for source in SIDES {
             for target in SIDES {
-                cells.push(Cell { bases: bases.clone(), source, target });
+                cells.push(Cell { bases: bases.clone(), older, source, target });
             }
         }
     }
@@ -102,18 +116,20 @@ fn side(line: Line, states: impl Iterator<Item = State>) -> Vec<String> {
     present.map(|(key, value)| line(key, value)).collect()
 }
 
-fn check(name: &'static str, line: Line, bases: &[Vec<State>]) {
+fn check(name: &'static str, line: Line, bases: &[Vec<State>], older: Option<State>) {
     let table = Table::new(name);
-    let cells = cells(bases);
+    let cells = cells(bases, older);
     let of = |state: fn(&Cell) -> State| table.rows(&side(line, cells.iter().map(state)));
     let (source, target) = (of(|cell| cell.source), of(|cell| cell.target));
     let count = bases[0].len();
     let bases: Vec<_> = (0..count)
         .map(|at| table.rows(&side(line, cells.iter().map(|cell| cell.bases[at]))))
         .collect();
+    let states = cells.iter().map(|cell| cell.older.flatten());
+    let older = older.map(|_| table.rows(&side(line, states)));
     for strategy in [MergeStrategy::Fail, MergeStrategy::Ours, MergeStrategy::Theirs] {
         let options = MergeOptions { conflicts_listed_max: 1_000, ..with(strategy) };
-        let merged = table.merge(&bases, &source, &target, &options).unwrap();
+        let merged = table.merge_by((&bases, older.as_ref()), &source, &target, &options).unwrap();
         let wanted = side(line, cells.iter().map(|cell| after(cell, strategy)));
         let wanted = table.lines(&table.rows(&wanted));
         assert_eq!(table.after(&target, &merged), wanted, "{name} {strategy:?}");
@@ -166,10 +182,13 @@ fn check_counts(cells: &[Cell], strategy: MergeStrategy, merged: &MergedTable) {
 
 fn check_all(name: &'static str, line: Line) {
     let one: Vec<_> = BASES.iter().map(|base| vec![*base]).collect();
-    check(name, line, &one);
+    check(name, line, &one, None);
     let states = [None, Some(Original), Some(A), Some(B)];
     let two = states.iter().flat_map(|one| states.iter().map(move |other| vec![*one, *other]));
-    check(name, line, &two.collect::<Vec<_>>());
+    let two: Vec<_> = two.collect();
+    for older in [None, Some(None), Some(Some(Original))] {
+        check(name, line, &two, older);
+    }
 }
 
 #[test]

@@ -16,11 +16,16 @@ impl ShownRow {
         renderer?.values(batch, 0).ok().map(Self)
     }
 
-    /// The properties that differ from those of `other`, with the values of both.
+    /// The properties that differ from those of `other`, and the ends of an edge, with the values of both.
     pub(super) fn differing(&self, other: &Self) -> Vec<(String, String, String)> {
         let pairs = self.0.data.iter().zip(&other.0.data);
-        let shown = pairs
+        let data = pairs
             .map(|((name, one), (_, other))| (name.clone(), one.to_string(), other.to_string()));
+        let ends = self.0.ends.iter().zip(&other.0.ends).flat_map(|(one, other)| {
+            let ends = ["from", "to"].into_iter().zip(one.iter().zip(other));
+            ends.map(|(name, (one, other))| (name.to_owned(), one.to_string(), other.to_string()))
+        });
+        let shown = ends.chain(data);
         // Texts and not values: a float differs from another by its bits.
         shown.filter(|(_, one, other)| one != other).collect()
     }
