@@ -21,7 +21,7 @@ use graphwrite_substrate::{
 use tempfile::TempDir;
 
 use super::scene::{merge, request, try_merge};
-use crate::branches::scene::fork;
+use crate::branches::scene::{fork, fork_at};
 use crate::world::create_with;
 
 const SCHEMA: &str = r#"
@@ -49,7 +49,10 @@ const BATCH: usize = 8_192;
 #[derive(Debug)]
 struct Measured {
     best_ms: f64,
-    other_ms: f64,
+    /// The same rows read where the merge reads them, and appended, without any protocol.
+    raw_ms: f64,
+    /// Of that, the append alone.
+    append_ms: f64,
     requests: u64,
     rows_read: u64,
     peak_mib: u64,
@@ -72,23 +75,25 @@ fn the_merge_of_fifty_rows_takes_the_same_whatever_the_table_holds() {
         .collect();
     let [first, .., last] = measured.as_slice() else { panic!("two sizes") };
     for of in &measured {
-        assert_eq!((of.requests, of.rows_read), (first.requests, first.rows_read), "{measured:?}");
+        assert_eq!(of.rows_read, first.rows_read, "{measured:?}");
+        // Where changed rows lie far apart each is a read of its own, of each side.
+        assert!(of.requests <= first.requests + 2 * CHANGED as u64, "{measured:?}");
     }
     let ratio = last.best_ms / first.best_ms;
     say(&format!("{sizes} rows: {measured:#?}, ratio {ratio:.2}"));
     assert!(ratio < 2.0, "{ratio}: {measured:?}");
 }
 
-/// Both are timed in turn in one process. The margin is for a machine that does other work.
+/// Both are timed in turn in one process.
 #[test]
 fn a_merge_of_new_rows_costs_little_more_than_to_append_them() {
     if asked_for("new").is_some() {
         return tell(&run(of_new_rows()));
     }
     let measured = elsewhere("a_merge_of_new_rows_costs_little_more_than_to_append_them", "new 0");
-    let ratio = measured.best_ms / measured.other_ms;
+    let ratio = measured.best_ms / measured.raw_ms;
     say(&format!("{NEW_ROWS} new rows: {measured:#?}, ratio {ratio:.2}"));
-    assert!(ratio < 3.0, "{ratio}: {measured:?}");
+    assert!(ratio < 2.0, "{ratio}: {measured:?}");
 }
 
 fn asked_for(what: &str) -> Option<usize> {
@@ -103,8 +108,9 @@ fn run<T>(measuring: impl Future<Output = T>) -> T {
 }
 
 fn tell(measured: &Measured) {
-    let Measured { best_ms, other_ms, requests, rows_read, peak_mib } = measured;
-    let figures = format!("measured {best_ms} {other_ms} {requests} {rows_read} {peak_mib}");
+    let Measured { best_ms, raw_ms, append_ms, requests, rows_read, peak_mib } = measured;
+    let figures =
+        format!("measured {best_ms} {raw_ms} {append_ms} {requests} {rows_read} {peak_mib}");
     say(&format!("\n{figures}"));
 }
 
@@ -123,9 +129,11 @@ fn elsewhere(test: &str, what: &str) -> Measured {
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     let figures = said.lines().find_map(|line| line.strip_prefix("measured ")).unwrap();
     let figures: Vec<f64> = figures.split(' ').map(|figure| figure.parse().unwrap()).collect();
-    let [best_ms, other_ms, requests, rows_read, peak_mib] = figures[..] else { panic!("{said}") };
+    let [best_ms, raw_ms, append_ms, requests, rows_read, peak_mib] = figures[..] else {
+        panic!("{said}")
+    };
     let [requests, rows_read, peak_mib] = [requests, rows_read, peak_mib].map(|of| of as u64);
-    Measured { best_ms, other_ms, requests, rows_read, peak_mib }
+    Measured { best_ms, raw_ms, append_ms, requests, rows_read, peak_mib }
 }
 
 fn peak_mib() -> u64 {
@@ -179,7 +187,8 @@ async fn of_few_changes(rows: usize) -> Measured {
     let (_, counter, main) = graph_of(directory.path(), rows).await;
     let mut measured = Measured {
         best_ms: f64::MAX,
-        other_ms: 0.0,
+        raw_ms: 0.0,
+        append_ms: 0.0,
         requests: u64::MAX,
         rows_read: 0,
         peak_mib: 0,
@@ -204,14 +213,16 @@ async fn of_few_changes(rows: usize) -> Measured {
     Measured { peak_mib: peak_mib(), ..measured }
 }
 
-/// In turn: a merge of new rows into main, and the same rows appended to a dataset without any protocol.
+/// In turn: a merge of new rows into main, and the same rows, read where the merge reads them, appended to a
+/// dataset without any protocol.
 async fn of_new_rows() -> Measured {
     let directory = TempDir::new().unwrap();
     let (store, _, main) = graph_of(directory.path(), BATCH).await;
     let mut raw = raw_dataset(&store, &main).await;
-    let (mut merges, mut appends) = (f64::MAX, f64::MAX);
+    let first = main.log(1).await.unwrap()[0].commit;
+    let (mut merges, mut raws, mut appends) = (f64::MAX, f64::MAX, f64::MAX);
     for time in 1..=3 {
-        let branch = fork(&main, &format!("b{time}"), "main").await;
+        let branch = fork_at(&main, &format!("b{time}"), first).await;
         let numbers = time * NEW_ROWS..(time + 1) * NEW_ROWS;
         put(&branch, LoadMode::Append, &people(numbers, "new")).await;
         let began = Instant::now();
@@ -219,13 +230,16 @@ async fn of_new_rows() -> Measured {
         merges = merges.min(milliseconds(began.elapsed()));
         let WriteOutcome::Committed(receipt) = answer.outcome else { panic!("{answer:?}") };
         assert_eq!(receipt.tables[0].inserted, NEW_ROWS as u64);
-        let rows = newest_rows(&main, NEW_ROWS).await;
         let began = Instant::now();
+        let rows = newest_rows(&branch, NEW_ROWS).await;
+        let read = Instant::now();
         raw = append_raw(raw, rows, time as u32).await;
-        appends = appends.min(milliseconds(began.elapsed()));
+        raws = raws.min(milliseconds(began.elapsed()));
+        appends = appends.min(milliseconds(read.elapsed()));
     }
     let (requests, rows_read) = (0, 0);
-    Measured { best_ms: merges, other_ms: appends, requests, rows_read, peak_mib: peak_mib() }
+    let (best_ms, raw_ms, append_ms) = (merges, raws, appends);
+    Measured { best_ms, raw_ms, append_ms, requests, rows_read, peak_mib: peak_mib() }
 }
 
 async fn newest_rows(graph: &Graph, rows: usize) -> BatchStream {
