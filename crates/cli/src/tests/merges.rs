@@ -189,3 +189,26 @@ fn what_cannot_be_meant_is_a_usage_error_before_anything_is_looked_at() {
         assert_eq!(ran.error()["code"], code, "{line}");
     }
 }
+
+/// Parallel edges are told apart by their ids, so that their ends can differ, and nothing else.
+#[test]
+fn edges_that_differ_in_their_ends_only_are_shown_with_their_ends() {
+    let world = World::new();
+    let schema = "[node.Person]\nkey = \"slug\"\n[node.Person.properties]\nslug = { type = \"string\" }\n\
+                  [edge.Visits]\nfrom = \"Person\"\nto = \"Person\"\nmulti = true\n";
+    world.write("multi.toml", schema);
+    world.run("init {d}/multi --schema {d}/multi.toml").done();
+    let edge = |from: &str| {
+        format!(r#"{{"edge":"Visits","from":"{from}","to":"bob","data":{{"id":"v1"}}}}"#)
+    };
+    let people = r#"{"type":"Person","data":{"slug":"ada"}}
+{"type":"Person","data":{"slug":"bob"}}"#;
+    world.feed("load {d}/multi --data -", people).done();
+    world.run("branch create {d}/multi b").done();
+    world.feed("load {d}/multi --data - --branch b", &edge("ada")).done();
+    world.feed("load {d}/multi --data -", &edge("bob")).done();
+    let ran = world.run("merge {d}/multi b --into main --format plain");
+    assert_eq!(ran.exit, Exit::Conflict);
+    let shown = "conflict\tVisits\tv1\tdivergent_insert\tfrom\tada\tbob\n";
+    assert!(ran.output.contains(shown), "{}", ran.output);
+}
