@@ -135,7 +135,7 @@ impl Pair<'_> {
     async fn rows(&self, store: &Store, request: &DiffRequest) -> Result<RowChanges, ReadError> {
         let head = |side: &Option<Side<'_>>| side.as_ref().and_then(|side| side.head.cloned());
         let (old, new) = (head(&self.old), head(&self.new));
-        if is_same(old.as_ref(), new.as_ref()) {
+        if LiveHead::have_same_rows(old.as_ref(), new.as_ref()) {
             return Ok(RowChanges::default());
         }
         let (old, new) = (opened(store, old).await?, opened(store, new).await?);
@@ -144,19 +144,6 @@ impl Pair<'_> {
         let (old, new) = (Part::new(old, old_columns), Part::new(new, new_columns));
         let (old, new) = apart(old, new)?;
         compare(self.declared(), &old, &new, request).await
-    }
-}
-
-/// Whether both sides certainly have the same rows: the same published version, or the same content
-/// under another one.
-fn is_same(old: Option<&LiveHead>, new: Option<&LiveHead>) -> bool {
-    match (old, new) {
-        (Some(old), Some(new)) => {
-            let place = |head: &LiveHead| (head.path.clone(), head.physical_ref.clone());
-            old.content == new.content || (place(old) == place(new) && old.pin == new.pin)
-        }
-        (None, None) => true,
-        _ => false,
     }
 }
 

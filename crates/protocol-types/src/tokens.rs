@@ -355,6 +355,21 @@ pub struct LiveHead {
     pub table_schema: SchemaHash,
 }
 
+impl LiveHead {
+    /// Whether two heads of one table certainly have the same rows: the same published version, or the same
+    /// content under another one. None has no rows.
+    pub fn have_same_rows(one: Option<&Self>, other: Option<&Self>) -> bool {
+        let place = |head: &Self| (head.path.clone(), head.physical_ref.clone());
+        match (one, other) {
+            (Some(one), Some(other)) => {
+                one.content == other.content || (place(one) == place(other) && one.pin == other.pin)
+            }
+            (None, None) => true,
+            _ => false,
+        }
+    }
+}
+
 /// The head of a declared table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TableHeadToken {

@@ -75,7 +75,7 @@ impl MergeAdapter {
             let review = MergeReview { schema_diverges: true, ..MergeReview::default() };
             return Ok(Classified { review, merged: Vec::new(), tables });
         }
-        let sides = Sides { target, input };
+        let sides = Sides(input);
         let concerned: Vec<_> = schema.types().iter().filter(|def| sides.concern(def)).collect();
         let opened = Opened::all(store, concerned.iter().flat_map(|def| sides.heads(def))).await?;
         let options = share(input.options, concerned.len());
@@ -176,28 +176,25 @@ async fn opened<'c>(
 }
 
 /// The states that are compared.
-struct Sides<'a> {
-    target: &'a BaseView,
-    input: &'a MergeInput<'a>,
-}
+struct Sides<'a>(&'a MergeInput<'a>);
 
 impl<'a> Sides<'a> {
     /// Whether the source has changed the table since some base, and not to what the target has.
     fn concern(&self, def: &TypeDef) -> bool {
         let of = |view: &'a BaseView| view.head(def.identity).live();
-        let source = of(self.input.source);
-        let is_as = |view: &'a BaseView| is_same(source, of(view));
-        let unchanged = match self.input.bases {
+        let source = of(self.0.source);
+        let is_as = |view: &'a BaseView| LiveHead::have_same_rows(source, of(view));
+        let unchanged = match self.0.bases {
             [] => source.is_none(),
             bases => bases.iter().all(is_as),
         };
-        !unchanged && !is_as(self.target)
+        !unchanged && !is_as(self.0.target)
     }
 
     fn heads(&self, def: &TypeDef) -> impl Iterator<Item = &'a LiveHead> + use<'a> {
         let identity = def.identity;
-        let older = self.input.older.iter().flatten().flatten();
-        let views = [self.target, self.input.source].into_iter().chain(self.input.bases);
+        let older = self.0.older.iter().flatten().flatten();
+        let views = [self.0.target, self.0.source].into_iter().chain(self.0.bases);
         let views = views.chain(older);
         views.filter_map(move |view| view.head(identity).live())
     }
@@ -205,25 +202,16 @@ impl<'a> Sides<'a> {
     fn tables<'o>(&self, def: &TypeDef, opened: &'o Opened) -> MergeTables<'o> {
         let of = |view: &BaseView| view.head(def.identity).live().and_then(|head| opened.get(head));
         MergeTables {
-            bases: self.input.bases.iter().map(of).collect(),
+            bases: self.0.bases.iter().map(of).collect(),
             older: self
-                .input
+                .0
                 .older
                 .iter()
                 .map(|older| older.as_ref().map(|older| older.iter().map(of).collect()))
                 .collect(),
-            source: of(self.input.source),
-            target: of(self.target),
+            source: of(self.0.source),
+            target: of(self.0.target),
         }
-    }
-}
-
-/// Whether both certainly have the same rows.
-fn is_same(one: Option<&LiveHead>, other: Option<&LiveHead>) -> bool {
-    match (one, other) {
-        (Some(one), Some(other)) => one.content == other.content || key(one) == key(other),
-        (None, None) => true,
-        _ => false,
     }
 }
 

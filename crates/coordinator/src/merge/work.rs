@@ -39,21 +39,18 @@ pub(crate) struct MergeWork {
 /// How both sides stand at one head of the target.
 struct Compared {
     relation: MergeRelation,
-    bases: Vec<ManifestState>,
+    bases: Vec<BaseView>,
     /// What each base but the first is merged with those before it by.
     older: Vec<Option<Vec<BaseView>>>,
 }
 
 impl Compared {
     fn apart(bases: Vec<MergeBase>) -> Self {
-        let (mut states, mut older) = (Vec::new(), Vec::new());
-        for (number, base) in (0..).zip(bases) {
-            if number > 0 {
-                older.push(base.older.map(|older| views(&older)));
-            }
-            states.push(base.state);
-        }
-        Self { relation: MergeRelation::Diverged, bases: states, older }
+        let view = |state: &ManifestState| state.base().clone();
+        let all = |older: &Vec<ManifestState>| older.iter().map(view).collect();
+        let older = bases.iter().skip(1).map(|base| base.older.as_ref().map(all)).collect();
+        let bases = bases.iter().map(|base| view(&base.state)).collect();
+        Self { relation: MergeRelation::Diverged, bases, older }
     }
 }
 
@@ -129,11 +126,8 @@ impl MergeWork {
     ) -> Result<WritePlan, WriteErrorKind> {
         let captured = &self.captured(core).await?;
         let Compared { relation, bases, older } = compare(core, captured, target).await?;
-        let (
-            MergeRelation::FastForward | MergeRelation::Diverged | MergeRelation::Unrelated,
-            Some(tip),
-        ) = (relation, captured.tip())
-        else {
+        let new = captured.tip().filter(|_| relation != MergeRelation::Contained);
+        let Some(tip) = new else {
             self.tell(
                 context.attempt,
                 self.report(captured, target, relation, &bases, MergeReview::default()),
@@ -142,9 +136,8 @@ impl MergeWork {
             return Ok(WritePlan::NoChange { summaries: Vec::new(), read_set });
         };
         let parents = captured.parents(tip.clone(), target).await?;
-        let views = views(&bases);
         let before = Box::pin(self.compared_before(core, target)).await;
-        let input = self.input(captured, before.as_ref().unwrap_or(target), (&views, &older));
+        let input = self.input(captured, before.as_ref().unwrap_or(target), (&bases, &older));
         let prepared = Box::pin(MergeAdapter.prepare(context, &input, parents)).await;
         let (plan, review) = prepared.map_err(WriteErrorKind::Prepare)?;
         let report = self.report(captured, target, relation, &bases, review);
@@ -162,8 +155,8 @@ impl MergeWork {
         if relation == MergeRelation::Contained {
             return Ok(self.report(captured, &target, relation, &bases, MergeReview::default()));
         }
-        let (schema, views) = (schema_of(&target)?, views(&bases));
-        let input = self.input(captured, &target, (&views, &older));
+        let schema = schema_of(&target)?;
+        let input = self.input(captured, &target, (&bases, &older));
         let classifying = MergeAdapter.classify(&core.store, &schema, &input);
         let classified = Box::pin(classifying).await.map_err(WriteErrorKind::Prepare)?;
         Ok(self.report(captured, &target, relation, &bases, classified.review))
@@ -202,7 +195,7 @@ impl MergeWork {
         captured: &Captured,
         target: &ManifestState,
         relation: MergeRelation,
-        bases: &[ManifestState],
+        bases: &[BaseView],
         review: MergeReview,
     ) -> MergeReport {
         let branch = &captured.state().base().branch;
@@ -214,7 +207,7 @@ impl MergeWork {
             },
             target: target.base().graph_head.0,
             relation,
-            bases: bases.iter().filter_map(|base| base.base().graph_head.0).collect(),
+            bases: bases.iter().filter_map(|base| base.graph_head.0).collect(),
             strategy: self.options.strategy,
             review,
         }
@@ -228,13 +221,9 @@ async fn compare(
 ) -> Result<Compared, WriteErrorKind> {
     let (relation, bases) = match captured.bases(core, target).await? {
         MergeBases::Contained => (MergeRelation::Contained, Vec::new()),
-        MergeBases::FastForward => (MergeRelation::FastForward, vec![target.clone()]),
+        MergeBases::FastForward => (MergeRelation::FastForward, vec![target.base().clone()]),
         MergeBases::Diverged(bases) => return Ok(Compared::apart(bases)),
         MergeBases::Unrelated => (MergeRelation::Unrelated, Vec::new()),
     };
     Ok(Compared { relation, bases, older: Vec::new() })
-}
-
-fn views(bases: &[ManifestState]) -> Vec<BaseView> {
-    bases.iter().map(|base| base.base().clone()).collect()
 }
